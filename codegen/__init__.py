@@ -1,0 +1,1 @@
+"""Design documents that drive the code: lint, plan, expand, check, commit."""
