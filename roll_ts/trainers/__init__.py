@@ -1,0 +1,1 @@
+"""Trainers behind one small protocol: samples in, new weights out. Nothing here knows Ray or the scheduler."""
