@@ -1,0 +1,139 @@
+"""FrozenLake as a text game over several turns, on gymnasium's rules.
+
+Each observation shows the map, one letter a cell, rows separated by `/`, with `A` where the agent stands. The action of
+a reply is its first L, D, R or U; a reply with none of them passes. The episode ends at the goal or in a hole
+(terminated) or after `max_turns` replies (truncated). Maps are drawn by seed and always solvable, unless one is given.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv, generate_random_map
+
+from roll_ts.envs.protocol import EnvSpec, register
+
+ACTIONS = "LDRU"
+ALPHABET = "SFHGA/>\n"
+_MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))
+
+
+def parse_action(reply: str) -> int | None:
+    """gymnasium's action number of the first L, D, R or U in `reply`; None if there is none."""
+    return next((ACTIONS.index(c) for c in reply if c in ACTIONS), None)
+
+
+def distances_to_goal(desc: Sequence[str]) -> dict[tuple[int, int], int]:
+    """Moves to the goal along safe cells (no slipping) from each cell that can reach it, by breadth-first search."""
+    goal = next((r, row.index("G")) for r, row in enumerate(desc) if "G" in row)
+    found = {goal: 0}
+    queue = deque([goal])
+    while queue:
+        r, c = queue.popleft()
+        for dr, dc in _MOVES:
+            cell = (r + dr, c + dc)
+            inside = 0 <= cell[0] < len(desc) and 0 <= cell[1] < len(desc[0])
+            if inside and cell not in found and desc[cell[0]][cell[1]] != "H":
+                found[cell] = found[(r, c)] + 1
+                queue.append(cell)
+    return found
+
+
+class FrozenLake:
+    """One text FrozenLake.
+
+    size: cells per side. frozen_share: probability that a cell is ice, not a hole (1.0: no holes). slippery: gymnasium's
+    rule, a move goes aside with probability 2/3. desc: a fixed map (rows of S, F, H, G) instead of random ones.
+    max_turns: replies before truncation. progress_reward: paid in total for covering the way to the goal, in proportion
+    (0: reward is 1 at the goal, 0 elsewhere; a hole gives back what was paid). turn_cost: taken each turn.
+    """
+
+    def __init__(
+        self,
+        size: int = 3,
+        frozen_share: float = 0.8,
+        slippery: bool = False,
+        desc: Sequence[str] | None = None,
+        max_turns: int = 8,
+        progress_reward: float = 0.0,
+        turn_cost: float = 0.0,
+    ) -> None:
+        if desc is not None:
+            _check_map(desc)
+        if size < 2:
+            raise ValueError(f"size must be at least 2, got {size}")
+        if not 0 < frozen_share <= 1:
+            raise ValueError(f"frozen_share must be in (0, 1], got {frozen_share}")
+        if max_turns < 1:
+            raise ValueError(f"max_turns must be at least 1, got {max_turns}")
+        self._size, self._frozen_share, self._slippery = size, frozen_share, slippery
+        self._fixed = list(desc) if desc is not None else None
+        self._max_turns, self._progress_reward, self._turn_cost = max_turns, progress_reward, turn_cost
+        self._game: FrozenLakeEnv | None = None
+        self._over = True
+
+    def reset(self, seed: int) -> tuple[str, dict[str, Any]]:
+        """Start the episode of `seed`: it draws the map and, on slippery ice, the slips."""
+        self.close()
+        self._desc = self._fixed or generate_random_map(self._size, self._frozen_share, seed=seed)
+        self._game = FrozenLakeEnv(desc=self._desc, is_slippery=self._slippery)
+        cell, _ = self._game.reset(seed=seed)
+        self._distances = distances_to_goal(self._desc)
+        self._at = divmod(int(cell), len(self._desc[0]))
+        self._start_distance = self._distances[self._at]
+        self._turn, self._over = 0, False
+        return self._observe(), self._info(success=False)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Play the reply `action`."""
+        if self._over or self._game is None:
+            raise RuntimeError("FrozenLake.step: no episode in progress, call reset first")
+        before = self._covered()
+        self._turn += 1
+        move = parse_action(action)
+        if move is not None:
+            cell = self._game.step(move)[0]
+            self._at = divmod(int(cell), len(self._desc[0]))
+        here = self._desc[self._at[0]][self._at[1]]
+        terminated = here in "GH"
+        truncated = not terminated and self._turn >= self._max_turns
+        self._over = terminated or truncated
+        reward = self._progress_reward * (self._covered() - before) - self._turn_cost + float(here == "G")
+        return self._observe(), reward, terminated, truncated, self._info(success=here == "G")
+
+    def close(self) -> None:
+        """End the episode."""
+        if self._game is not None:
+            self._game.close()
+        self._game, self._over = None, True
+
+    def _covered(self) -> float:
+        """Share of the shortest way from the start that is behind the agent; 0 in a hole, at worst -1."""
+        distance = self._distances.get(self._at)
+        if distance is None:
+            return 0.0
+        return max(-1.0, 1 - distance / self._start_distance)
+
+    def _observe(self) -> str:
+        rows = [list(row) for row in self._desc]
+        rows[self._at[0]][self._at[1]] = "A"
+        return "\n" + "/".join("".join(row) for row in rows) + ">"
+
+    def _info(self, success: bool) -> dict[str, Any]:
+        return {"success": success, "turn": self._turn, "position": self._at}
+
+
+def _check_map(desc: Sequence[str]) -> None:
+    text = "".join(desc)
+    if len({len(row) for row in desc}) != 1 or not desc[0]:
+        raise ValueError(f"map rows must be equally long and not empty, got {list(desc)!r}")
+    if set(text) - set("SFHG") or text.count("S") != 1 or text.count("G") != 1:
+        raise ValueError(f"a map is made of F and H with one S and one G, got {list(desc)!r}")
+    start = next((r, row.index("S")) for r, row in enumerate(desc) if "S" in row)
+    if start not in distances_to_goal(desc):
+        raise ValueError(f"the goal cannot be reached on the map {list(desc)!r}")
+
+
+register(EnvSpec("frozen_lake", FrozenLake, ALPHABET))
