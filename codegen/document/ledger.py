@@ -1,0 +1,76 @@
+"""What a document records about itself: version history, iteration log, to-dos, review record."""
+
+from __future__ import annotations
+
+import re
+
+from codegen.document.blocks import HeadingBlock, Item
+from codegen.document.model import Approval, HistoryRow, LogRow, Table, TableRow, Todo
+from codegen.document.outline import Outline, find_table
+
+TODO = re.compile(r"(?:\[([ xX])\]\s*)?(T-\d+)\s*[:.—–-]\s*(.*)$", re.DOTALL)
+HISTORY = "version history"
+LOG = "iteration log"
+TODOS = "open to-dos"
+REVIEWS = "review record"
+
+
+def read_history(outline: Outline) -> tuple[HistoryRow, ...]:
+    """The rows of the version history."""
+    table = table_below(outline, outline.titled(HISTORY), "version")
+    found: list[HistoryRow] = []
+    for row in rows_of(table):
+        version, date, change = cells_of(table, row, "version", "date", "change")
+        found.append(HistoryRow(version, date, change, row.line))
+    return tuple(found)
+
+
+def read_log(outline: Outline) -> tuple[LogRow, ...]:
+    """The rows of the iteration log."""
+    table = table_below(outline, outline.titled(LOG), "round")
+    found: list[LogRow] = []
+    for row in rows_of(table):
+        cells = cells_of(table, row, "round", "date", "asked", "changed", "decisions")
+        number, date, asked, changed, decisions = cells
+        found.append(LogRow(number, date, asked, changed, decisions, row.line))
+    return tuple(found)
+
+
+def read_todos(outline: Outline) -> tuple[Todo, ...]:
+    """The items of the list of to-dos that carry a number."""
+    heading = outline.titled(TODOS)
+    found: list[Todo] = []
+    for block in outline.body(heading) if heading else []:
+        if isinstance(block, Item) and (match := TODO.match(block.text)):
+            box, ident, text = match.groups()
+            found.append(Todo(ident, text.strip(), bool(box and box.strip()), block.line))
+    return tuple(found)
+
+
+def read_approvals(outline: Outline) -> tuple[Approval, ...]:
+    """The rows of the review record."""
+    table = table_below(outline, outline.titled(REVIEWS), "item", "verdict")
+    found: list[Approval] = []
+    for row in rows_of(table):
+        cells = cells_of(table, row, "item", "verdict", "reviewer", "date", "digest")
+        item, verdict, reviewer, date, seal = cells
+        found.append(Approval(item, verdict, reviewer, date, seal, row.line))
+    return tuple(found)
+
+
+def table_below(outline: Outline, heading: HeadingBlock | None, *columns: str) -> Table | None:
+    """The table with these columns below a heading."""
+    return find_table(outline.body(heading), *columns) if heading else None
+
+
+def rows_of(table: Table | None) -> tuple[TableRow, ...]:
+    return table.rows if table else ()
+
+
+def cells_of(table: Table | None, row: TableRow, *columns: str) -> tuple[str, ...]:
+    """The cells of a row by column title, "" where the table lacks the column or the row the cell."""
+    values: list[str] = []
+    for column in columns:
+        at = table.columns.index(column) if table and column in table.columns else len(row.cells)
+        values.append(row.cells[at] if at < len(row.cells) else "")
+    return tuple(values)

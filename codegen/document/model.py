@@ -1,0 +1,377 @@
+"""What a design document says, as frozen values.
+
+Every value carries the 1-based source line it was read from, so that a tool can report it and edit that line alone.
+`line` is the first line of a thing, `line_end` its last one (inclusive). A document is read leniently: what is
+missing is empty, what is malformed is in `Document.problems`; judging it is the linter's work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from codegen.diagnostics import Finding
+
+METHOD_STATUSES = ("NOT_STARTED", "IN_PROGRESS", "DONE", "STALE", "BLOCKED", "FAILED")
+STEP_STATUSES = METHOD_STATUSES
+DOCUMENT_STATUSES = ("draft", "in_review", "approved", "implementing", "done", "superseded")
+DECISION_STATUSES = ("proposed", "accepted", "rejected", "superseded")
+VERDICTS = ("APPROVED", "REJECTED", "NEEDS_REVIEW")
+NOTHING = frozenset({"", "-", "–", "—", "none"})
+
+
+@dataclass(frozen=True)
+class Front:
+    """The YAML head. Scalars are kept as text: version 0.10 is not 0.1."""
+
+    id: str = ""
+    title: str = ""
+    version: str = ""
+    status: str = ""
+    roots: tuple[str, ...] = ()
+    supersedes: tuple[str, ...] = ()
+    extra: dict[str, str] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    line: int = 0
+    line_end: int = 0
+
+
+@dataclass(frozen=True)
+class HistoryRow:
+    """A row of the version history."""
+
+    version: str
+    date: str
+    change: str
+    line: int
+
+
+@dataclass(frozen=True)
+class LogRow:
+    """A row of the iteration log: one review round."""
+
+    round: str
+    date: str
+    asked: str
+    changed: str
+    decisions: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Todo:
+    """An open to-do, `- T-1: text`; `done` when its box is ticked."""
+
+    id: str
+    text: str
+    done: bool
+    line: int
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading outside fences, quotes and lists. `line_end` is the last line before the next one of its level."""
+
+    level: int
+    text: str
+    line: int
+    line_end: int
+
+
+@dataclass(frozen=True)
+class Section:
+    """A numbered heading: "2", "1.3", "5.1.2"."""
+
+    id: str
+    title: str
+    level: int
+    line: int
+    line_end: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """A `- name: value` item. `items` are the texts of a list nested below it."""
+
+    name: str
+    value: str
+    line: int
+    line_end: int
+    items: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A fenced block. `line` is the opening mark; the code begins on the next line."""
+
+    language: str
+    code: str
+    line: int
+    line_end: int
+    closed: bool = True
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision of Section 3."""
+
+    id: str
+    title: str
+    fields: dict[str, Field]
+    line: int
+    line_end: int
+    digest: str
+
+    def text(self, name: str) -> str:
+        """The value of a field, "" where it is absent."""
+        found = self.fields.get(name)
+        return found.value if found else ""
+
+    @property
+    def status(self) -> str:
+        return self.text("status").split(" ")[0].strip(".,;:")
+
+    @property
+    def affects(self) -> tuple[str, ...]:
+        return split_names(self.text("affects"))
+
+
+@dataclass(frozen=True)
+class Module:
+    """A heading of Section 5 that says which module the entries below it belong to."""
+
+    id: str
+    name: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An API of Section 5: a method, a function, a class, or a family of them in one fence.
+
+    `name` is as written in the heading (without backticks and call brackets); `full_name` has the module before it.
+    `code` is the text of all Python fences, one after another; `code_line` the source line of its first line (0
+    without a fence). `digest` covers name, dependencies, errors and code, and for a Full Specification its text too;
+    it does not change when a Markdown formatter passes over the document.
+    """
+
+    id: str
+    module: str
+    name: str
+    names: tuple[str, ...]
+    title: str
+    purpose: str
+    deps: tuple[str, ...]
+    decisions: tuple[str, ...]
+    errors: tuple[str, ...]
+    tests: str
+    code: str
+    code_line: int
+    fences: tuple[Fence, ...]
+    fields: dict[str, Field]
+    full_specification: bool
+    line: int
+    line_end: int
+    digest: str
+
+    @property
+    def line_start(self) -> int:
+        return self.line
+
+    @property
+    def full_name(self) -> str:
+        """Dotted name from the top package down; the module's own name for an entry about the whole module."""
+        return qualify(self.module, self.name)
+
+    @property
+    def full_names(self) -> tuple[str, ...]:
+        """The full name of every API the heading names."""
+        return tuple(qualify(self.module, name) for name in self.names)
+
+
+@dataclass(frozen=True)
+class StepMethod:
+    """A row of a step's method table."""
+
+    name: str
+    section: str
+    status: str
+    digest: str
+    line: int
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """A row of the table of steps."""
+
+    number: int
+    title: str
+    depends: tuple[int, ...]
+    status: str
+    commit: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of Section 6: its row in the table and its own heading. `row_line` or `line` is 0 where one lacks."""
+
+    number: int
+    title: str
+    depends: tuple[int, ...]
+    status: str
+    commit: str
+    purpose: str
+    files: tuple[str, ...]
+    checkpoints: str
+    tests: str
+    rollback: str
+    methods: tuple[StepMethod, ...]
+    fields: dict[str, Field]
+    row_line: int
+    line: int
+    line_end: int
+
+    @property
+    def done_methods(self) -> int:
+        return sum(method.status == "DONE" for method in self.methods)
+
+
+@dataclass(frozen=True)
+class Approval:
+    """A row of the review record: who judged what, and the digest of the text that was judged."""
+
+    item: str
+    verdict: str
+    reviewer: str
+    date: str
+    digest: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """A pipe table: its heading row, the lines of its body rows and the columns by lower-case title."""
+
+    columns: tuple[str, ...]
+    line: int
+    line_end: int
+    rows: tuple[TableRow, ...]
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A body row; cells are decoded (escaped pipes and punctuation)."""
+
+    cells: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Document:
+    """A design document and the exact text it was read from."""
+
+    path: Path
+    text: str
+    newline: str
+    lines: tuple[str, ...]
+    front: Front
+    title: str
+    history: tuple[HistoryRow, ...]
+    log: tuple[LogRow, ...]
+    todos: tuple[Todo, ...]
+    headings: tuple[Heading, ...]
+    sections: tuple[Section, ...]
+    decisions: tuple[Decision, ...]
+    modules: tuple[Module, ...]
+    entries: tuple[Entry, ...]
+    step_rows: tuple[StepRow, ...]
+    steps: tuple[Step, ...]
+    approvals: tuple[Approval, ...]
+    fences: tuple[Fence, ...]
+    tables: tuple[Table, ...]
+    problems: tuple[Finding, ...]
+
+    @property
+    def id(self) -> str:
+        return self.front.id or self.path.stem
+
+    @cached_property
+    def entry_by_id(self) -> dict[str, Entry]:
+        """Entries by number; the first one where a number is used twice."""
+        found: dict[str, Entry] = {}
+        for entry in self.entries:
+            found.setdefault(entry.id, entry)
+        return found
+
+    @cached_property
+    def decision_by_id(self) -> dict[str, Decision]:
+        found: dict[str, Decision] = {}
+        for decision in self.decisions:
+            found.setdefault(decision.id, decision)
+        return found
+
+    @cached_property
+    def step_by_number(self) -> dict[int, Step]:
+        found: dict[int, Step] = {}
+        for step in self.steps:
+            found.setdefault(step.number, step)
+        return found
+
+    def entry(self, ident: str) -> Entry | None:
+        """The entry with this number, full name or name as written in its heading."""
+        found = self.entry_by_id.get(ident)
+        if found:
+            return found
+        for entry in self.entries:
+            if ident in entry.full_names:
+                return entry
+        return next((entry for entry in self.entries if ident in entry.names), None)
+
+    def entry_of(self, method: StepMethod) -> Entry | None:
+        """The entry a row of a step's method table stands for: by its section, else by its name."""
+        return self.entry_by_id.get(method.section) or self.entry(method.name)
+
+    def section(self, ident: str) -> Section | None:
+        return next((section for section in self.sections if section.id == ident), None)
+
+
+def qualify(module: str, name: str) -> str:
+    """`name` with `module` before it, unless it is there already."""
+    if not module or not name or name == module or name.startswith(module + "."):
+        return name or module
+    return f"{module}.{name}"
+
+
+def split_names(value: str, separators: str = ",;") -> tuple[str, ...]:
+    """Cut a list written in prose at its separators, outside code spans and brackets; `-` and `none` are empty.
+
+    Backticks around a whole item and call brackets after it are dropped: "`Table.release()`" is `Table.release`.
+    """
+    items: list[str] = []
+    current, depth, in_code = "", 0, False
+    for character in value:
+        if character == "`":
+            in_code = not in_code
+        elif character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth = max(0, depth - 1)
+        if character in separators and not in_code and depth == 0:
+            items.append(current)
+            current = ""
+        else:
+            current += character
+    items.append(current)
+    names = (clean_name(item) for item in items)
+    return tuple(name for name in names if name.lower() not in NOTHING)
+
+
+def clean_name(text: str) -> str:
+    """A name without the marks of prose around it: backticks, full stop, empty call brackets."""
+    name = text.strip().rstrip(".").strip()
+    if len(name) > 1 and name[0] == name[-1] == "`" and "`" not in name[1:-1]:
+        name = name[1:-1].strip()
+    return name.removesuffix("()")

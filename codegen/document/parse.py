@@ -1,0 +1,83 @@
+"""Read a design document: the one grammar, from blocks to the model.
+
+Reading never fails on content: what is missing is empty, what is malformed becomes a finding in
+`Document.problems` (codes DOC0xx). Only a file that is not there or not UTF-8 text is an error of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codegen.diagnostics import Finding, UsageError
+from codegen.document.apis import read_entries
+from codegen.document.blocks import HeadingBlock, read_blocks, split_lines
+from codegen.document.decisions import read_decisions
+from codegen.document.front import read_front
+from codegen.document.ledger import read_approvals, read_history, read_log, read_todos
+from codegen.document.model import Document, Fence, Heading, Table
+from codegen.document.outline import Outline
+from codegen.document.steps import read_step_rows, read_steps
+
+
+def read_document(path: Path) -> Document:
+    """Read a file. Raises UsageError when it cannot be opened or is not UTF-8."""
+    path = Path(path)
+    return parse_document(read_text(path), path)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file with its line ends as they are."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        message = f"{path}: byte {error.start} is not UTF-8; save the document as UTF-8"
+        raise UsageError(message) from error
+
+
+def parse_document(text: str, path: Path = Path("document.md")) -> Document:
+    """Read a text; `path` is only kept for messages and later writes."""
+    lines = split_lines(text)
+    front, front_errors = read_front(lines)
+    blocks = read_blocks(text, front.line_end + 1)
+    outline = Outline(blocks, len(lines))
+    problems = [Finding(str(path), error.line, 1, "DOC001", str(error)) for error in front_errors]
+    fences = tuple(block for block in blocks if isinstance(block, Fence))
+    for fence in fences:
+        if not fence.closed:
+            message = f"the code fence opened in line {fence.line} is never closed; all that follows is read as code"
+            fix = "Close the fence with the mark that opened it."
+            problems.append(Finding(str(path), fence.line, 1, "DOC002", message, fix=fix))
+    modules, entries = read_entries(outline)
+    rows = read_step_rows(outline, path, problems)
+    return Document(
+        path=path,
+        text=text,
+        newline=newline_of(lines),
+        lines=tuple(lines),
+        front=front,
+        title=next(
+            (block.text for block in blocks if isinstance(block, HeadingBlock) and block.level == 1), ""
+        ),
+        history=read_history(outline),
+        log=read_log(outline),
+        todos=read_todos(outline),
+        headings=tuple(Heading(h.level, h.text, h.line, outline.end(h)) for h in outline.headings),
+        sections=outline.sections(),
+        decisions=read_decisions(outline),
+        modules=modules,
+        entries=entries,
+        step_rows=rows,
+        steps=read_steps(outline, rows, path, problems),
+        approvals=read_approvals(outline),
+        fences=fences,
+        tables=tuple(block for block in blocks if isinstance(block, Table)),
+        problems=tuple(problems),
+    )
+
+
+def newline_of(lines: list[str]) -> str:
+    """The line end used most often; LF for a text of one line."""
+    crlf = sum(line.endswith("\r\n") for line in lines)
+    return "\r\n" if crlf * 2 > len(lines) else "\n"
