@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codegen.diagnostics import Finding
+import codegen
+from codegen.diagnostics import Finding, UsageError
 from codegen.patterns.arguments import RESERVED, BadArgument, check_value, parse_use
 from codegen.patterns.json_schema import violations
 from codegen.patterns.model import Example, Pattern, PatternFileError
 from codegen.patterns.source import parses_as
-from codegen.patterns.template import template_problems
+from codegen.patterns.template import MESSAGE_NAMES, STATEMENT_NAMES, template_problems
 from codegen.patterns.yaml_source import Located, YamlError, read_yaml
 
+FOLDER = "validation_patterns"
 SYNTAX, SCHEMA, CONTENT = "pattern-syntax", "pattern-schema", "pattern-content"
 
 
@@ -51,7 +53,7 @@ class Draft:
         found = []
         for index, parameter in enumerate(pattern.parameters):
             where = ("parameters", index)
-            if parameter.name in RESERVED or parameter.name in TEMPLATE_NAMES:
+            if parameter.name in RESERVED or parameter.name in STATEMENT_NAMES | MESSAGE_NAMES | {"loop"}:
                 found.append(self.finding(where, f"parameter name {parameter.name!r} is reserved", "Rename it."))
             if parameter.positional and parameter.default is not None and pattern.target != "none":
                 found.append(
@@ -99,10 +101,13 @@ class Draft:
         return found
 
 
-TEMPLATE_NAMES = frozenset(
-    {"label", "function", "each", "expression", "note", "result", "error", "message", "body", "fresh", "value",
-     "small", "show", "claim", "described", "where", "elements", "loop"}
-)  # fmt: skip
+def shipped_folder() -> Path:
+    """Where the shipped patterns are: inside the installed package, or beside it in the repository."""
+    package = Path(codegen.__file__).resolve().parent
+    for folder in (package / FOLDER, package.parent / FOLDER):
+        if (folder / "schema.json").is_file():
+            return folder
+    raise UsageError(f"no pattern library beside {package}; reinstall the package")
 
 
 @functools.cache
@@ -112,8 +117,6 @@ def _schema(folder: Path) -> dict[str, Any]:
 
 def read_draft(path: Path) -> Draft:
     """Read and check one file. Raises PatternFileError with all findings of its first failing stage."""
-    from codegen.patterns.library import shipped_folder
-
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

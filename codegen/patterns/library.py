@@ -13,26 +13,15 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-import codegen
 from codegen.diagnostics import UsageError
-from codegen.patterns.files import Draft, read_draft
+from codegen.patterns.files import FOLDER, Draft, read_draft, shipped_folder
 from codegen.patterns.model import Parameter, Pattern, PatternFileError, UnknownPattern
 
-FOLDER = "validation_patterns"
 SHIPPED_TAGS = frozenset({"VAL", "AST"})
 _INHERITED = (
     "tag", "description", "target", "elementwise", "placement", "error", "message", "template", "imports",
     "builtins", "cost",
 )  # fmt: skip
-
-
-def shipped_folder() -> Path:
-    """Where the shipped patterns are: inside the installed package, or beside it in the repository."""
-    package = Path(codegen.__file__).resolve().parent
-    for folder in (package / FOLDER, package.parent / FOLDER):
-        if (folder / "schema.json").is_file():
-            return folder
-    raise UsageError(f"no pattern library beside {package}; reinstall the package")
 
 
 def load_library(project_dir: Path | None = None) -> Library:
@@ -73,6 +62,16 @@ class Library:
         """All tags in use. Shipped patterns use VAL and AST only; a project's own files are read for theirs."""
         own = {self.get(id).tag for layer in self.layers[1:] for id in layer}
         return SHIPPED_TAGS | own
+
+    def fingerprint(self) -> str:
+        """Hash of all files of the library, for callers that cache what they rendered: 64 hex digits."""
+        hashed = hashlib.sha256()
+        for layer in self.layers:
+            for id, path in sorted(layer.items()):
+                data = path.read_bytes()
+                hashed.update(f"{id} {len(data)}\n".encode() + data)
+            hashed.update(b"end of layer\n")
+        return hashed.hexdigest()
 
     def __contains__(self, id: object) -> bool:
         return any(id in layer for layer in self.layers)

@@ -13,7 +13,7 @@ from typing import Literal
 
 from codegen.diagnostics import Finding, UsageError
 
-ParameterType = Literal["int", "number", "str", "bool", "expression", "name", "list", "type"]
+ParameterType = Literal["int", "number", "str", "bool", "expression", "name", "list", "display", "type"]
 Target = Literal["required", "none", "expression"]
 Placement = Literal["here", "on_entry", "on_return", "wrap"]
 Each = Literal["none", "items", "keys", "values"]

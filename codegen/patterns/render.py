@@ -1,0 +1,188 @@
+"""Render a bound pattern at a site into Python statements, at zero indentation.
+
+The result parses, ends each line with a newline, evaluates the target once unless that is a plain name, and holds
+no text of the site outside the grammar that `arguments` accepts.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import Any
+
+from codegen.patterns.claims import empty_check, replace_names, shown_values
+from codegen.patterns.messages import Fields, lines, source
+from codegen.patterns.model import Bound, Pattern, RenderError, Site
+from codegen.patterns.source import BadSource, is_literal, is_simple, operand, tidy
+from codegen.patterns.template import compiled
+
+_MESSAGE = "\x01message\x01"
+_BODY = "\x01body\x01"
+_UNIT = "    "
+
+
+def render(pattern: Pattern, bound: Bound, site: Site) -> str:
+    """Statements that check the pattern at the site.
+
+    Raises RenderError when the template does not give valid Python, or when the site lacks what the pattern needs.
+    """
+    target, prelude = _target(pattern, bound, site)
+    each = target
+    if site.each != "none":
+        each = site.fresh(_stem(site))
+    error = bound.error or pattern.error
+    claim = _claim(bound, site)
+    variables: dict[str, Any] = {name: operand(text) for name, text in bound.values.items()}
+    variables |= {
+        "target": target, "each": each, "label": site.label or (target or ""), "function": site.function,
+        "expression": claim, "note": site.note or "", "result": site.result or "result", "error": error,
+        "where": f"{site.function}: " if site.function else "",
+    }  # fmt: skip
+    parts = _message(pattern, bound, site, variables)
+    variables |= {"message": _MESSAGE, "body": _BODY, "fresh": site.fresh, "claim": _claimer(bound, site, error)}
+    code = _run(pattern, pattern.template, variables)
+    rows = [row.rstrip() for row in code.split("\n") if row.strip()]
+    if site.each != "none":
+        over = f"{target}.values()" if site.each == "values" else target
+        rows = [f"for {each} in {over}:", *(_UNIT + row for row in rows)]
+    rows = [*prelude, *rows]
+    rows = [done for row in rows for done in _finish(row, parts, site)]
+    text = "".join(_indented(row, site.indent_unit) + "\n" for row in rows)
+    _check(pattern, text)
+    return text
+
+
+def _target(pattern: Pattern, bound: Bound, site: Site) -> tuple[str, list[str]]:
+    """The target as an operand, after the lines that evaluate it once if reading it twice could differ."""
+    text = site.target if site.target is not None else bound.target
+    if pattern.target == "none":
+        return "", []
+    if pattern.target == "expression":
+        if site.expression is None and bound.target is None:
+            raise RenderError(f"{pattern.id} needs an expression")
+        return "", []
+    if text is None:
+        raise RenderError(f"{pattern.id} needs a target")
+    text = tidy(text)
+    if is_simple(text):
+        return operand(text), []
+    name = site.fresh("checked")
+    return name, [f"{name} = {text}"]
+
+
+def _claim(bound: Bound, site: Site) -> str:
+    text = site.expression if site.expression is not None else bound.target
+    if text is None:
+        return ""
+    text = tidy(text)
+    if site.result is not None and site.result != "result":
+        text = replace_names(text, {"result": site.result})
+    return text
+
+
+def _message(pattern: Pattern, bound: Bound, site: Site, variables: dict[str, Any]) -> list[Any]:
+    fields = Fields()
+
+    def show(text: str) -> str:
+        return text if is_literal(text) else fields.value(text)
+
+    names = {
+        **variables, "value": fields.value, "small": fields.small, "plain": fields.plain, "show": show,
+        "described": _described(variables["expression"], site, fields) if pattern.target == "expression" else "",
+    }  # fmt: skip
+    return fields.parts(_run(pattern, pattern.message, names).strip())
+
+
+def _described(claim: str, site: Site, fields: Fields) -> str:
+    """What was claimed, and the values it was about."""
+    words = {snapshot: f"old({original})" for original, snapshot in site.old.items()}
+    if site.result is not None:
+        words[site.result] = "result"
+    subject = empty_check(claim)
+    if subject is not None:
+        text, got = f"{replace_names(subject, words)} not empty", fields.plain(subject)
+    else:
+        text = replace_names(claim, words)
+        shown = [(replace_names(name, words), name) for name in shown_values(claim)]
+        if len(shown) == 1 and shown[0][0] == text:
+            got = fields.value(claim)
+        else:
+            got = ", ".join(f"{name}={fields.value(text)}" for name, text in shown)
+    if site.note:
+        text = f"{site.note}: {text}"
+    return f"{text}, got {got}" if got else text
+
+
+def _claimer(bound: Bound, site: Site, error: str) -> Callable[[str], str]:
+    """`claim(condition)`: an assert; an explicit raise where asserts may be stripped or another error is named."""
+
+    def claim(condition: str) -> str:
+        if site.ast_mode == "assert" and bound.error is None:
+            return f"assert {condition}, {_MESSAGE}"
+        return f"if not {operand(condition)}:\n{_UNIT}raise {error}({_MESSAGE})"
+
+    return claim
+
+
+def _run(pattern: Pattern, template: str, variables: dict[str, Any]) -> str:
+    from jinja2 import TemplateError
+    from jinja2.exceptions import SecurityError
+
+    try:
+        return compiled(template).render(variables)
+    except SecurityError as error:
+        raise RenderError(f"{pattern.id}: {error}") from error
+    except (TemplateError, BadSource, TypeError, ValueError, RecursionError) as error:
+        raise RenderError(f"{pattern.id} does not render: {error}") from error
+
+
+def _finish(row: str, parts: list[Any], site: Site) -> list[str]:
+    """Put the message, or the enclosed statement, in place of its mark."""
+    indent = row[: len(row) - len(row.lstrip())]
+    if row.strip() == _BODY:
+        if not site.body:
+            raise RenderError("a wrapping pattern needs the statement it encloses")
+        return [indent + line if line else "" for line in site.body.rstrip("\n").split("\n")]
+    if _MESSAGE not in row:
+        return [row]
+    whole = row.replace(_MESSAGE, source(parts))
+    if len(whole) <= site.width:
+        return [whole]
+    split = lines(parts, site.width - len(indent) - len(_UNIT))
+    if len(split) == 1:
+        return [whole]
+    before, after = row.split(_MESSAGE)
+    opened = "" if before.endswith("(") else "("
+    return [before + opened, *(indent + _UNIT + line for line in split), indent + (")" if opened else "") + after]
+
+
+def _indented(row: str, unit: str) -> str:
+    if unit == _UNIT:
+        return row
+    depth = (len(row) - len(row.lstrip(" "))) // len(_UNIT)
+    return unit * depth + row[depth * len(_UNIT) :]
+
+
+def _check(pattern: Pattern, text: str) -> None:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise RenderError(f"{pattern.id} does not render to Python: {error}\n{text}") from error
+    if not tree.body:
+        raise RenderError(f"{pattern.id} renders to nothing")
+
+
+def _stem(site: Site) -> str:
+    """A name for one element: `target_gpus` → gpu."""
+    if site.each == "keys":
+        return "key"
+    words = re.findall(r"[A-Za-z0-9]+", (site.label or site.target or "").rpartition(".")[2])
+    word = words[-1].lower() if words and words[-1][0].isalpha() else ""
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "ches", "shes", "xes")):
+        return word[:-2]
+    if word == "indices":
+        return "index"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 2 else "item"

@@ -1,0 +1,119 @@
+"""Source text of expressions: parse it, tidy it, embed it. Nothing here evaluates what it is given.
+
+Text that passes `parse` is one expression on one line, so it can be put inside another line of code.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Literal
+
+MAX_LENGTH = 2000
+_EAGER = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+_LOOSE = (ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.Tuple, ast.GeneratorExp)
+_SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Slice, ast.UnaryOp, ast.expr_context, ast.unaryop)
+
+
+class BadSource(ValueError):
+    """Text that is not one plain expression."""
+
+
+def parse(text: str) -> ast.expr:
+    """The expression of that text. Raises BadSource for anything else, side effects included."""
+    if len(text) > MAX_LENGTH:
+        raise BadSource(f"longer than {MAX_LENGTH} characters")
+    try:
+        ast.parse(text.strip(), mode="eval")
+        call = ast.parse(f"f({text.strip()}\n)", mode="eval").body
+    except SyntaxError as error:
+        raise BadSource(f"not an expression: {error.msg}") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise BadSource(f"not an expression: {error or type(error).__name__}") from error
+    plain = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.keywords
+    if not plain or len(call.args) != 1 or isinstance(call.args[0], ast.Starred):
+        raise BadSource("not one expression")
+    node = call.args[0]
+    for inner in ast.walk(node):
+        if isinstance(inner, _EAGER) or (isinstance(inner, ast.comprehension) and inner.is_async):
+            raise BadSource("a check must not assign, await or yield")
+    return node
+
+
+def tidy(text: str) -> str:
+    """The text on one line without comments, as the author wrote it where possible."""
+    node = parse(text)
+    text = text.strip()
+    if isinstance(node, ast.GeneratorExp) or any(mark in text for mark in "\n\r\f\v\\#"):
+        return ast.unparse(node)
+    return text
+
+
+def operand(text: str) -> str:
+    """The text as it can stand beside a comparison: parentheses around what binds less tightly."""
+    node = parse(text)
+    loose = isinstance(node, _LOOSE) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
+    return f"({text})" if loose and not _enclosed(text, node) else text
+
+
+def atom(text: str) -> str:
+    """The text as it can stand before a dot or between arithmetic operators."""
+    node = parse(text)
+    tight = (
+        ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp,
+        ast.DictComp, ast.JoinedStr,
+    )  # fmt: skip
+    if isinstance(node, tight) or _enclosed(text, node) or (isinstance(node, ast.Constant) and text[0] not in "0123456789."):
+        return text
+    return f"({text})"
+
+
+def is_simple(text: str) -> bool:
+    """Whether reading the expression twice is as good as once: names, attributes, subscripts, constants."""
+    return all(isinstance(node, _SIMPLE) for node in ast.walk(parse(text)))
+
+
+def is_literal(text: str) -> bool:
+    """Whether the text is a constant, or a container of constants."""
+    try:
+        ast.literal_eval(parse(text))
+    except ValueError:
+        return False
+    except (TypeError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def elements(text: str) -> list[str]:
+    """Sources of the elements of a tuple, list or set display. Raises BadSource for another expression."""
+    node = parse(text)
+    if not isinstance(node, ast.Tuple | ast.List | ast.Set):
+        raise BadSource("not a list or tuple written out")
+    if any(isinstance(item, ast.Starred) for item in node.elts):
+        raise BadSource("starred elements cannot be told apart before the code runs")
+    return [ast.unparse(item) for item in node.elts]
+
+
+def parses_as(text: str, kind: Literal["import"]) -> bool:
+    """Whether the text is one import statement."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return False
+    return len(body) == 1 and isinstance(body[0], ast.Import | ast.ImportFrom)
+
+
+def _enclosed(text: str, node: ast.expr) -> bool:
+    """Whether one pair of brackets spans the whole text."""
+    if isinstance(node, ast.Tuple | ast.GeneratorExp):
+        # The parentheses belong to these nodes themselves: f(…) adds two columns before them.
+        return text.startswith("(") and node.col_offset == 2 and node.end_col_offset == len(text) + 2
+    return text.startswith("(") and text.endswith(")") and node.col_offset > 2 and _balanced(text[1:-1])
+
+
+def _balanced(inner: str) -> bool:
+    try:
+        ast.parse(f"({inner})", mode="eval")
+        parse(inner)
+    except (SyntaxError, BadSource):
+        return False
+    return True
