@@ -76,7 +76,9 @@ class Draft:
         for name in ("message", "template"):
             for message, line in template_problems(pattern, name):
                 at = self.tree.find((name,))
-                found.append(Finding(str(self.path), at.line + line, at.column, CONTENT, f"{name}: {message}"))
+                # Only a literal block keeps the template's own lines; its text starts below the key.
+                down = line if str(at.value).endswith("\n") else 0
+                found.append(Finding(str(self.path), at.line + down, at.column, CONTENT, f"{name}: {message}"))
         for index, statement in enumerate(pattern.imports):
             if not parses_as(statement, "import"):
                 found.append(self.finding(("imports", index), f"not one import statement: {statement!r}"))

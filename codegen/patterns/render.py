@@ -7,6 +7,7 @@ no text of the site outside the grammar that `arguments` accepts.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ from codegen.patterns.claims import empty_check, replace_names, shown_values
 from codegen.patterns.messages import Fields, lines, source
 from codegen.patterns.model import Bound, Pattern, RenderError, Site
 from codegen.patterns.source import BadSource, is_literal, is_simple, operand, tidy
-from codegen.patterns.template import compiled
+from codegen.patterns.template import code, compiled
 
 _MESSAGE = "\x01message\x01"
 _BODY = "\x01body\x01"
@@ -27,22 +28,23 @@ def render(pattern: Pattern, bound: Bound, site: Site) -> str:
 
     Raises RenderError when the template does not give valid Python, or when the site lacks what the pattern needs.
     """
-    target, prelude = _target(pattern, bound, site)
+    fresh = functools.cache(site.fresh)
+    target, prelude = _target(pattern, bound, site, fresh)
     each = target
     if site.each != "none":
-        each = site.fresh(_stem(site))
+        each = fresh(_stem(site))
     error = bound.error or pattern.error
     claim = _claim(bound, site)
     variables: dict[str, Any] = {name: operand(text) for name, text in bound.values.items()}
     variables |= {
         "target": target, "each": each, "label": site.label or (target or ""), "function": site.function,
         "expression": claim, "note": site.note or "", "result": site.result or "result", "error": error,
-        "where": f"{site.function}: " if site.function else "",
+        "where": f"{site.function}: " if site.function else "", "fresh": fresh, "code": code,
     }  # fmt: skip
     parts = _message(pattern, bound, site, variables)
-    variables |= {"message": _MESSAGE, "body": _BODY, "fresh": site.fresh, "claim": _claimer(bound, site, error)}
-    code = _run(pattern, pattern.template, variables)
-    rows = [row.rstrip() for row in code.split("\n") if row.strip()]
+    variables |= {"message": _MESSAGE, "body": _BODY, "claim": _claimer(bound, site, error)}
+    rendered = _run(pattern, pattern.template, variables)
+    rows = [row.rstrip() for row in rendered.split("\n") if row.strip()]
     if site.each != "none":
         over = f"{target}.values()" if site.each == "values" else target
         rows = [f"for {each} in {over}:", *(_UNIT + row for row in rows)]
@@ -53,7 +55,9 @@ def render(pattern: Pattern, bound: Bound, site: Site) -> str:
     return text
 
 
-def _target(pattern: Pattern, bound: Bound, site: Site) -> tuple[str, list[str]]:
+def _target(
+    pattern: Pattern, bound: Bound, site: Site, fresh: Callable[[str], str]
+) -> tuple[str, list[str]]:
     """The target as an operand, after the lines that evaluate it once if reading it twice could differ."""
     text = site.target if site.target is not None else bound.target
     if pattern.target == "none":
@@ -67,7 +71,7 @@ def _target(pattern: Pattern, bound: Bound, site: Site) -> tuple[str, list[str]]
     text = tidy(text)
     if is_simple(text):
         return operand(text), []
-    name = site.fresh("checked")
+    name = fresh("checked")
     return name, [f"{name} = {text}"]
 
 

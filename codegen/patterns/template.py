@@ -7,13 +7,14 @@ includes, macros, other filters. So rendering cannot reach Python objects, run l
 
 from __future__ import annotations
 
+import ast
 import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from codegen.patterns.arguments import UNBOUNDED
 from codegen.patterns.messages import escape
-from codegen.patterns.source import atom, elements, is_literal, is_simple
+from codegen.patterns.source import atom, elements, is_literal, is_simple, parse
 
 if TYPE_CHECKING:
     from jinja2 import nodes
@@ -22,20 +23,33 @@ if TYPE_CHECKING:
     from codegen.patterns.model import Pattern
 
 VARIABLES = frozenset({"target", "label", "function", "each", "expression", "note", "result", "error", "where", "described"})
-STATEMENT_NAMES = VARIABLES | {"message", "body", "fresh", "claim"}
-MESSAGE_NAMES = VARIABLES | {"value", "small", "plain", "show"}
+FUNCTIONS = frozenset({"fresh", "code"})
+STATEMENT_NAMES = VARIABLES | FUNCTIONS | {"message", "body", "claim"}
+MESSAGE_NAMES = VARIABLES | FUNCTIONS | {"value", "small", "plain", "show"}
 MAX_LOOPS = 2
 
 
 def _unquoted(text: str) -> str:
     """A string literal without its quotes; other source as it is."""
-    import ast
-
     return str(ast.literal_eval(text)) if _is_string(text) else text
 
 
 def _is_string(text: str) -> bool:
     return text[:1] in "'\"" and is_literal(text)
+
+
+def code(form: str, *parts: str) -> str:
+    """Source text with each % of the form replaced: `code("len(%)", target)`."""
+    texts = form.split("%")
+    if len(texts) != len(parts) + 1:
+        raise ValueError(f"code({form!r}) has {len(texts) - 1} places for {len(parts)} parts")
+    return texts[0] + "".join(part + text for part, text in zip(parts, texts[1:], strict=True))
+
+
+def _is_numeric(text: str) -> bool:
+    """Whether the classes named accept int or float and do not name bool."""
+    names = {node.id for node in ast.walk(parse(text)) if isinstance(node, ast.Name)}
+    return bool(names & {"int", "float"}) and "bool" not in names
 
 
 FILTERS = {"fmt": escape, "atom": atom, "elements": elements, "unquoted": _unquoted, "join": None, "length": None,
@@ -47,6 +61,7 @@ TESTS = {
     "literal": is_literal,
     "string": _is_string,
     "simple": is_simple,
+    "numeric": _is_numeric,
 }
 
 
