@@ -1,8 +1,10 @@
 """FrozenLake as a text game over several turns, on gymnasium's rules.
 
-Each observation shows the map, one letter a cell, rows separated by `/`, with `A` where the agent stands. The action of
-a reply is its first L, D, R or U; a reply with none of them passes. The episode ends at the goal or in a hole
-(terminated) or after `max_turns` replies (truncated). Maps are drawn by seed and always solvable, unless one is given.
+An observation is a line feed, the chosen views separated by spaces, and `>`. Views: `map`, one letter a
+cell, rows separated by `/`, `A` where the agent stands; `position`, row and column digit; `around`, what
+lies left, down, right and up, `#` for the edge. The action of a reply is its first L, D, R or U; a reply
+with none of them passes. The episode ends at the goal or in a hole (terminated) or after `max_turns`
+replies (truncated). Maps are drawn by seed and always solvable, unless one is given.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv, generate_random_m
 from roll_ts.envs.protocol import EnvSpec, register
 
 ACTIONS = "LDRU"
-ALPHABET = "SFHGA/>\n"
+ALPHABET = "SFHGA/#>\n 0123456789"
+VIEWS = ("map", "position", "around")
 _MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))
 
 
@@ -26,7 +29,8 @@ def parse_action(reply: str) -> int | None:
 
 
 def distances_to_goal(desc: Sequence[str]) -> dict[tuple[int, int], int]:
-    """Moves to the goal along safe cells (no slipping) from each cell that can reach it, by breadth-first search."""
+    """Moves to the goal along safe cells (no slipping) from each cell that can reach it, by breadth-first
+    search."""
     goal = next((r, row.index("G")) for r, row in enumerate(desc) if "G" in row)
     found = {goal: 0}
     queue = deque([goal])
@@ -44,10 +48,11 @@ def distances_to_goal(desc: Sequence[str]) -> dict[tuple[int, int], int]:
 class FrozenLake:
     """One text FrozenLake.
 
-    size: cells per side. frozen_share: probability that a cell is ice, not a hole (1.0: no holes). slippery: gymnasium's
-    rule, a move goes aside with probability 2/3. desc: a fixed map (rows of S, F, H, G) instead of random ones.
-    max_turns: replies before truncation. progress_reward: paid in total for covering the way to the goal, in proportion
-    (0: reward is 1 at the goal, 0 elsewhere; a hole gives back what was paid). turn_cost: taken each turn.
+    size: cells per side. frozen_share: probability that a cell is ice, not a hole (1.0: no holes).
+    slippery: gymnasium's rule, a move goes aside with probability 2/3. desc: a fixed map (rows of S, F, H,
+    G) instead of random ones. max_turns: replies before truncation. progress_reward: paid in total for
+    covering the way to the goal, in proportion (0: reward is 1 at the goal, 0 elsewhere; a hole gives back
+    what was paid). turn_cost: taken each turn.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class FrozenLake:
         max_turns: int = 8,
         progress_reward: float = 0.0,
         turn_cost: float = 0.0,
+        view: Sequence[str] = ("map", "position"),
     ) -> None:
         if desc is not None:
             _check_map(desc)
@@ -68,6 +74,11 @@ class FrozenLake:
             raise ValueError(f"frozen_share must be in (0, 1], got {frozen_share}")
         if max_turns < 1:
             raise ValueError(f"max_turns must be at least 1, got {max_turns}")
+        if not view or set(view) - set(VIEWS):
+            raise ValueError(f"view must be made of {', '.join(VIEWS)}, got {list(view)!r}")
+        if "position" in view and max(size, len(desc or ())) > 10:
+            raise ValueError(f"the position is shown as two digits: size must be at most 10, got {size}")
+        self._view = tuple(view)
         self._size, self._frozen_share, self._slippery = size, frozen_share, slippery
         self._fixed = list(desc) if desc is not None else None
         self._max_turns, self._progress_reward, self._turn_cost = max_turns, progress_reward, turn_cost
@@ -117,9 +128,22 @@ class FrozenLake:
         return max(-1.0, 1 - distance / self._start_distance)
 
     def _observe(self) -> str:
+        draw = {"map": self._map, "position": self._position, "around": self._around}
+        return "\n" + " ".join(draw[part]() for part in self._view) + ">"
+
+    def _map(self) -> str:
         rows = [list(row) for row in self._desc]
         rows[self._at[0]][self._at[1]] = "A"
-        return "\n" + "/".join("".join(row) for row in rows) + ">"
+        return "/".join("".join(row) for row in rows)
+
+    def _position(self) -> str:
+        return f"{self._at[0]}{self._at[1]}"
+
+    def _around(self) -> str:
+        """What lies left, down, right and up; `#` is the edge."""
+        cells = ((self._at[0] + dr, self._at[1] + dc) for dr, dc in _MOVES)
+        rows, columns = range(len(self._desc)), range(len(self._desc[0]))
+        return "".join(self._desc[r][c] if r in rows and c in columns else "#" for r, c in cells)
 
     def _info(self, success: bool) -> dict[str, Any]:
         return {"success": success, "turn": self._turn, "position": self._at}

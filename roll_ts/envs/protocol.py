@@ -1,8 +1,10 @@
-"""What an environment is: text in, text out, in the manner of GEM (`reset` / `step`), and the registry of those we ship.
+"""What an environment is: text in, text out, in the manner of GEM (`reset` / `step`), and the registry of
+those we ship.
 
-An environment is a plain synchronous object owned by one worker. It is deterministic: the same seed and the same actions
-give the same observations and rewards, so an episode can be rebuilt by replaying its actions. `reward` may be shaped for
-training; `info["success"]` is the environment's pure verdict, present in every `info` and never shaped.
+An environment is a plain synchronous object owned by one worker. It is deterministic: the same seed and
+the same actions give the same observations and rewards, so an episode can be rebuilt by replaying its
+actions. `reward` may be shaped for training; `info["success"]` is the environment's pure verdict, present
+in every `info` and never shaped.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ class Environment(Protocol):
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take one turn. Returns (observation, reward of this turn, terminated, truncated, info).
 
-        terminated: the task is over; truncated: the turn limit is reached. Raises RuntimeError when the episode is over
-        or was never reset: a caller that steps a finished episode has lost count.
+        terminated: the task is over; truncated: the turn limit is reached. Raises RuntimeError when the
+        episode is over or was never reset: a caller that steps a finished episode has lost count.
         """
         ...
 
@@ -62,11 +64,12 @@ def env_spec(name: str) -> EnvSpec:
 
 
 def make_env(name: str, **kwargs: Any) -> Environment:
-    """Build the environment `name`; `kwargs` override its defaults. Raises KeyError for an unknown name, and what the
-    environment's constructor raises (ValueError) for a bad argument."""
+    """Build the environment `name`; `kwargs` override its defaults. Raises KeyError for an unknown name,
+    and what the environment's constructor raises (ValueError) for a bad argument."""
     spec = env_spec(name)
     return spec.factory(**{**spec.defaults, **kwargs})
 
 
 def _load_shipped() -> None:
-    from roll_ts.envs import frozen_lake  # noqa: F401  registers itself; imported late because it brings gymnasium
+    # imported late because it brings gymnasium; it registers itself
+    from roll_ts.envs import frozen_lake  # noqa: F401

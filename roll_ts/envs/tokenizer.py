@@ -1,8 +1,9 @@
 """A character tokenizer of at most 64 entries, for policies small enough to learn on a CPU.
 
-Entry 0 is the end-of-reply token; the others are single characters. There is no padding and no unknown token: text outside
-the alphabet is an error. A padding token is left out on purpose: Hugging Face models zero the embedding row of
-`pad_token_id`, and a sampled token with a zero embedding makes the RMSNorm gradient explode.
+Entry 0 is the end-of-reply token; the others are single characters. There is no padding and no unknown
+token: text outside the alphabet is an error. A padding token is left out on purpose: Hugging Face models
+zero the embedding row of `pad_token_id`, and a sampled token with a zero embedding makes the RMSNorm
+gradient explode.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 EOS = "<eos>"
 MAX_ENTRIES = 64
 # 63 characters and the end mark: 64 entries, a size that tensor parallelism divides evenly.
-DEFAULT_ALPHABET = "LDRUSFHGA/>\n .,:;-+=?!()0123456789abcdefghijklmnopqrstuvwxyzBCEI"
+DEFAULT_ALPHABET = "LDRUSFHGA/>\n #0123456789abcdefghijklmnopqrstuvwxyz.,:;-+=?!()BC"
 
 
 class CharTokenizer:
@@ -36,7 +37,8 @@ class CharTokenizer:
         return len(self.alphabet) + 1
 
     def encode(self, text: str) -> list[int]:
-        """Ids of `text`, one per character. Raises ValueError naming the first character outside the alphabet."""
+        """Ids of `text`, one per character. Raises ValueError naming the first character outside the
+        alphabet."""
         try:
             return [self._ids[c] for c in text]
         except KeyError as unknown:
@@ -56,9 +58,11 @@ class CharTokenizer:
         return "".join(text)
 
     def save(self, folder: str | Path) -> None:
-        """Write a Hugging Face tokenizer folder (tokenizer.json, tokenizer_config.json) that AutoTokenizer and vLLM load.
+        """Write a Hugging Face tokenizer folder (tokenizer.json, tokenizer_config.json) that AutoTokenizer
+        and vLLM load.
 
-        Needs the `tokenizers` package. The two files are all that is written; a model may live in the same folder.
+        Needs the `tokenizers` package. The two files are all that is written; a model may live in the same
+        folder.
         """
         from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 

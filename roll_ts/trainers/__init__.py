@@ -1,1 +1,2 @@
-"""Trainers behind one small protocol: samples in, new weights out. Nothing here knows Ray or the scheduler."""
+"""Trainers behind one small protocol: samples in, new weights out. Nothing here knows Ray or the
+scheduler."""

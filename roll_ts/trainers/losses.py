@@ -1,7 +1,9 @@
-"""Group-relative policy optimisation (GRPO) on behaviour samples: advantages, importance weights, loss. Pure torch.
+"""Group-relative policy optimisation (GRPO) on behaviour samples: advantages, importance weights, loss.
+Pure torch.
 
-Symbols: pi_b sampled the token (its log-prob came with the sample), pi_old are the trainer's weights at the start of the
-update, pi the weights being optimised. Per-token tensors are [batch, time]; `mask` is 1 on generated tokens.
+Symbols: pi_b sampled the token (its log-prob came with the sample), pi_old are the trainer's weights at
+the start of the update, pi the weights being optimised. Per-token tensors are [batch, time]; `mask` is 1
+on generated tokens.
 """
 
 from __future__ import annotations
@@ -14,14 +16,12 @@ import torch
 EPSILON = 1e-6
 
 
-def group_advantages(
-    rewards: Sequence[float], groups: Sequence[str], normalise_std: bool = True
-) -> torch.Tensor:
+def group_advantages(rewards: Sequence[float], groups: Sequence[str], normalise_std: bool = True) -> torch.Tensor:
     """Advantage of each trajectory against its own group, float32 [batch].
 
     A_i = (r_i - mean_g) / (std_g + eps), std with divisor n (GRPO: Shao et al. 2024, arXiv:2402.03300, section 4.1.2);
-    without the division when `normalise_std` is false (Dr. GRPO: Liu et al. 2025, arXiv:2503.20783). A group of one, or of
-    equal rewards, has advantage 0. Raises ValueError if the lengths differ.
+    without the division when `normalise_std` is false (Dr. GRPO: Liu et al. 2025, arXiv:2503.20783). A
+    group of one, or of equal rewards, has advantage 0. Raises ValueError if the lengths differ.
     """
     if len(rewards) != len(groups):
         raise ValueError(f"{len(rewards)} rewards for {len(groups)} group names")
@@ -38,7 +38,8 @@ def group_advantages(
 
 @dataclass(frozen=True)
 class TokenLoss:
-    """Summed loss of a batch (not yet divided) and what happened on the way; all but `total` are detached scalars."""
+    """Summed loss of a batch (not yet divided) and what happened on the way; all but `total` are detached
+    scalars."""
 
     total: torch.Tensor
     weight_sum: torch.Tensor
@@ -58,10 +59,10 @@ def policy_loss(
 ) -> TokenLoss:
     """Sum over generated tokens of -scale * w * min(r A, clip(r, 1 - lo, 1 + hi) A).
 
-    w = min(pi_old / pi_b, C), held constant: truncated importance sampling (Ionides 2008; for rollout/trainer mismatch and
+    w = min(pi_old / pi_b, C), held constant: truncated importance sampling (Ionides 2008; between engines and for
     stale samples as in IMPALA, arXiv:1802.01561). r = pi / pi_old with the clip of PPO (Schulman et al. 2017,
-    arXiv:1707.06347); no clip when `clip` is None. When pi is pi_old this is A w grad log pi. `advantages` [batch] or
-    [batch, time]; `scale` likewise: what each token counts for (1 / tokens of the batch, or 1 / (samples * length)).
+    arXiv:1707.06347); no clip when `clip` is None. When pi is pi_old this is A w grad log pi. `advantages` is [batch]
+    or [batch, time]; so is `scale`: what each token counts for (1 / tokens of the batch, or 1 / (samples * length)).
     Tokens outside `mask` have no influence, whatever they hold.
     """
     keep = mask.bool()
@@ -89,10 +90,11 @@ def policy_loss(
 
 
 def token_scale(lengths: Sequence[int], norm: str) -> torch.Tensor:
-    """What one generated token of each sample counts for, float32 [batch]; `lengths` are generated tokens per sample.
+    """What one generated token of each sample counts for, float32 [batch]; `lengths` are generated tokens
+    per sample.
 
-    "token": 1 / sum(lengths) (DAPO: Yu et al. 2025, arXiv:2503.14476). "sample": 1 / (samples * length), the mean of
-    per-sample means (GRPO). A sample without generated tokens counts for nothing.
+    "token": 1 / sum(lengths) (DAPO: Yu et al. 2025, arXiv:2503.14476). "sample": 1 / (samples * length),
+    the mean of per-sample means (GRPO). A sample without generated tokens counts for nothing.
     """
     n = torch.tensor(lengths, dtype=torch.float64)
     if norm == "token":

@@ -1,9 +1,9 @@
-"""What a trainer is, how it is configured and what it reports. Free of torch, so that a configuration can be checked and
-a report read without importing an engine.
+"""What a trainer is, how it is configured and what it reports. Free of torch, so that a configuration can
+be checked and a report read without importing an engine.
 
-A trainer is one process of a group of `world_size`; every rank is called with the same samples in the same order and
-takes its own part. Methods are collective: call them on all ranks. Weight versions count optimizer steps: the initial
-weights are version 0, and `train` on version v leaves version v + 1.
+A trainer is one process of a group of `world_size`; every rank is called with the same samples in the same
+order and takes its own part. Methods are collective: call them on all ranks. Weight versions count
+optimizer steps: the initial weights are version 0, and `train` on version v leaves version v + 1.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ ALL_PARTS: tuple[Part, ...] = (*EARLY_PARTS, "parameters")
 class TrainerConfig:
     """How to train. Sizes in tokens, learning rate in Adam units, timeouts in seconds.
 
-    model: folder in Hugging Face format (config.json, model.safetensors). tensor_parallel must divide world_size; the
-    rest is data parallel. micro_batch_tokens bounds padded tokens per forward pass. truncate_weight: upper bound of the
-    importance weight pi_new / pi_behaviour (None: no bound). clip_low/clip_high: PPO-style clip of pi_new / pi_old at
-    1 - clip_low and 1 + clip_high (None: no clip). normalise_std: divide group advantages by the group's deviation.
-    loss_norm: "token" divides by the trained tokens of the batch, "sample" averages per-sample means.
-    logprob_tolerance: largest |rollout - trainer| log-prob difference on tokens sampled with the current version.
+    model: folder in Hugging Face format (config.json, model.safetensors). tensor_parallel must divide
+    world_size; the rest is data parallel. micro_batch_tokens bounds padded tokens per forward pass.
+    truncate_weight: upper bound of the importance weight pi_new / pi_behaviour (None: no bound).
+    clip_low/clip_high: PPO-style clip of pi_new / pi_old at 1 - clip_low and 1 + clip_high (None: no
+    clip). normalise_std: divide group advantages by the group's deviation. loss_norm: "token" divides by
+    the trained tokens of the batch, "sample" averages per-sample means. logprob_tolerance: largest
+    |rollout - trainer| log-prob difference on tokens sampled with the current version; beyond it `train`
+    raises, or only reports when strict_logprobs is false. spill_folder: where `release` puts host memory.
     """
 
     model: str
@@ -53,11 +55,12 @@ class TrainerConfig:
     clip_high: float | None = None
     normalise_std: bool = True
     loss_norm: Literal["token", "sample"] = "token"
-    entropy_bonus: float = 0.0
     tensor_parallel: int = 1
     distributed_optimizer: bool = False
     dtype: Literal["float32", "bfloat16"] = "float32"
     logprob_tolerance: float = 1e-4
+    strict_logprobs: bool = True
+    spill_folder: str | None = None
     seed: int = 0
     timeout_s: float = 120.0
 
@@ -79,7 +82,6 @@ class TrainerConfig:
             ("clip_low", self.clip_low is None or 0 < self.clip_low < 1, "null or in (0, 1)"),
             ("clip_high", self.clip_high is None or self.clip_high > 0, "null or positive"),
             ("loss_norm", self.loss_norm in ("token", "sample"), "'token' or 'sample'"),
-            ("entropy_bonus", self.entropy_bonus >= 0, "zero or positive"),
             ("tensor_parallel", self.tensor_parallel >= 1, "at least 1"),
             ("dtype", self.dtype in ("float32", "bfloat16"), "'float32' or 'bfloat16'"),
             ("logprob_tolerance", self.logprob_tolerance > 0, "positive"),
@@ -94,8 +96,8 @@ class TrainerConfig:
 class LogprobCheck:
     """|rollout log-prob - trainer log-prob| over the trained tokens sampled with the trainer's own version.
 
-    n: compared tokens; share: n / trained tokens of the batch; max and p99 in nats (0 when n is 0); worst names the
-    trajectory and position of max.
+    n: compared tokens; share: n / trained tokens of the batch; max and p99 in nats (0 when n is 0); worst
+    names the trajectory and position of max.
     """
 
     n: int
@@ -117,7 +119,8 @@ class LogprobCheck:
 
 
 class LogprobMismatch(RuntimeError):
-    """Rollout and trainer disagree about the probability of tokens they should both have made with the same weights."""
+    """Rollout and trainer disagree about the probability of tokens they should both have made with the
+    same weights."""
 
     def __init__(self, check: LogprobCheck) -> None:
         super().__init__(
@@ -130,8 +133,9 @@ class LogprobMismatch(RuntimeError):
 class TrainReport:
     """What one `train` call did. Token counts are of the whole batch, all ranks; seconds are this rank's.
 
-    version: after the step. truncated_share / clipped_share: share of trained tokens whose importance weight was
-    truncated / whose gradient the clip removed. staleness: {version distance: trained tokens}.
+    version: after the step. truncated_share / clipped_share: share of trained tokens whose importance
+    weight was truncated / whose gradient the clip removed. mean_nll: mean -log pi of the trained tokens,
+    nats (an entropy estimate). staleness: {version distance: trained tokens}.
     """
 
     version: int
@@ -145,7 +149,7 @@ class TrainReport:
     mean_weight: float
     truncated_share: float
     clipped_share: float
-    entropy: float
+    mean_nll: float
     staleness: dict[int, int]
     logprob_check: LogprobCheck
     seconds: dict[str, float] = field(default_factory=dict)
@@ -162,21 +166,23 @@ class Trainer(Protocol):
     def version(self) -> int: ...
 
     def train(self, samples: Sequence[Sample]) -> TrainReport:
-        """One policy update on whole groups; version + 1. Raises RuntimeError while released, LogprobMismatch when the
-        check fails (before any weight is changed)."""
+        """One policy update on whole groups; version + 1. Raises RuntimeError while released,
+        LogprobMismatch when the check fails (before any weight is changed)."""
         ...
 
     def logprobs(self, samples: Sequence[Sample]) -> list[Any]:
-        """Per sample a float32 numpy array [n]: log-prob of tokens[i] given tokens[:i] under the current weights
-        (index 0 is 0)."""
+        """Per sample a float32 numpy array [n]: log-prob of tokens[i] given tokens[:i] under the current
+        weights (index 0 is 0)."""
         ...
 
     def export(self) -> dict[str, torch.Tensor]:
-        """Current weights by Hugging Face name, on the CPU. The full dictionary on rank 0, empty elsewhere."""
+        """Current weights by Hugging Face name, on the CPU. The full dictionary on rank 0, empty
+        elsewhere."""
         ...
 
     def release(self, parts: Collection[Part] = EARLY_PARTS) -> int:
-        """Give memory back (R22 order: early parts, then parameters). Returns bytes released by this call on this rank."""
+        """Give memory back (R22 order: early parts, then parameters). Returns bytes released by this call
+        on this rank."""
         ...
 
     def restore(self) -> int:
@@ -184,7 +190,8 @@ class Trainer(Protocol):
         ...
 
     def save(self, folder: str | Path) -> None:
-        """Checkpoint: weights in Hugging Face format, optimizer state and version. Atomic: the folder appears whole."""
+        """Checkpoint: weights in Hugging Face format, optimizer state and version. Atomic: the folder
+        appears whole."""
         ...
 
     def load(self, folder: str | Path) -> None:

@@ -1,11 +1,13 @@
 """One finished trajectory as the trainer sees it, and its two lossless encodings.
 
-A trajectory is one append-only token stream: prompt, reply, observation, reply, ... A token is either *generated* (by
-the policy: it is trained on, and carries the behaviour log-probability and the weight version it was sampled with) or
-*given* (prompt, observation: never trained on). A reply that moved between engines simply has several versions in it.
+A trajectory is one append-only token stream: prompt, reply, observation, reply, ... A token is either
+*generated* (by the policy: it is trained on, and carries the behaviour log-probability and the weight
+version it was sampled with) or *given* (prompt, observation: never trained on). A reply that moved between
+engines simply has several versions in it.
 
-Invariants: the four per-token arrays have one length; given tokens have log-prob 0 and version -1; generated tokens have
-a finite log-prob <= 0 and a version >= 0; the first token is given (nothing precedes it to be sampled from).
+Invariants: the four per-token arrays have one length; given tokens have log-prob 0 and version -1;
+generated tokens have a finite log-prob <= 0 and a version >= 0; the first token is given (nothing precedes it to be
+sampled from).
 Needs numpy only, so that environment workers and the sample store can use it without torch.
 """
 
@@ -28,10 +30,11 @@ class Sample:
 
     tokens: int32 [n], the whole stream.
     loss_mask: bool [n], True on generated tokens.
-    logprobs: float32 [n], natural log of the behaviour policy's probability of tokens[i] given tokens[:i]; 0 if given.
-    versions: int32 [n], weight version that sampled tokens[i]; -1 if given.
-    group: the prompt group whose rewards are normalised together. trajectory: unique within a run. reward: training
-    reward (may be shaped). success: the environment's pure verdict. truncated: ended by a limit, not by the environment.
+    logprobs: float32 [n], natural log of the behaviour policy's probability of tokens[i] given tokens[:i];
+    0 if given. versions: int32 [n], weight version that sampled tokens[i]; -1 if given.
+    group: the prompt group whose rewards are normalised together. trajectory: unique within a run. reward:
+    training reward (may be shaped). success: the environment's pure verdict. truncated: ended by a limit,
+    not by the environment.
     """
 
     tokens: NDArray[np.int32]
@@ -68,9 +71,7 @@ class Sample:
         bad = made & ~(np.isfinite(self.logprobs) & (self.logprobs <= 0))
         if np.any(bad):
             at = int(np.flatnonzero(bad)[0])
-            raise ValueError(
-                f"{who}: generated token {at} needs a finite log-prob <= 0, got {self.logprobs[at]!r}"
-            )
+            raise ValueError(f"{who}: generated token {at} needs a finite log-prob <= 0, got {self.logprobs[at]!r}")
         if np.any(self.versions[made] < 0):
             at = int(np.flatnonzero(made & (self.versions < 0))[0])
             raise ValueError(f"{who}: generated token {at} has no weight version (got {self.versions[at]})")
@@ -114,7 +115,8 @@ class SampleBuilder:
         n = len(tokens)
         self.tokens += [int(t) for t in tokens]
         self.loss_mask += [True] * n
-        # log_softmax may round a certain token to a hair above 0; anything more is a fault that `Sample` reports
+        # log_softmax may round a certain token to a hair above 0; anything more is a fault that `Sample`
+        # reports
         self.logprobs += [0.0 if 0 < p < 1e-6 else float(p) for p in logprobs]
         self.versions += [version] * n
 
@@ -166,13 +168,13 @@ def from_json(line: str) -> Sample:
     missing = [n for n in (*_ARRAYS, *_SCALARS) if n not in record]
     if missing:
         raise ValueError(f"sample record lacks {', '.join(missing)}")
-    arrays = {name: np.array(record[name], dtype) for name, dtype in _ARRAYS.items()}
-    return Sample(**arrays, **{name: record[name] for name in _SCALARS})
+    fields: dict[str, Any] = {name: np.array(record[name], dtype) for name, dtype in _ARRAYS.items()}
+    return Sample(**fields, **{name: record[name] for name in _SCALARS})
 
 
 def pack(samples: Iterable[Sample]) -> dict[str, NDArray[Any]]:
-    """Flat arrays for a batch (zero-copy through shared memory): per-token arrays concatenated, `lengths` int64 [batch],
-    and `meta`, the scalars as UTF-8 JSON bytes (uint8)."""
+    """Flat arrays for a batch (zero-copy through shared memory): per-token arrays concatenated, `lengths`
+    int64 [batch], and `meta`, the scalars as UTF-8 JSON bytes (uint8)."""
     batch = list(samples)
     packed: dict[str, NDArray[Any]] = {
         name: np.concatenate([getattr(s, name) for s in batch]) if batch else np.zeros(0, dtype)
@@ -194,7 +196,8 @@ def unpack(packed: Mapping[str, NDArray[Any]]) -> list[Sample]:
             f"{int(lengths.sum())}, {len(packed['tokens'])} tokens"
         )
     ends = np.cumsum(lengths)
-    return [
-        Sample(**{name: packed[name][end - n : end] for name in _ARRAYS}, **record)
-        for record, end, n in zip(meta, ends.tolist(), lengths.tolist(), strict=True)
-    ]
+    batch = []
+    for record, end, n in zip(meta, ends.tolist(), lengths.tolist(), strict=True):
+        fields: dict[str, Any] = {name: packed[name][end - n : end] for name in _ARRAYS}
+        batch.append(Sample(**fields, **record))
+    return batch
