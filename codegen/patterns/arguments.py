@@ -35,9 +35,8 @@ def bind(pattern: Pattern, positional: list[str], keywords: dict[str, str]) -> B
         values[name] = check_value(parameter, text)
     free = [p for p in pattern.parameters if p.positional and p.name not in values]
     rest = list(positional)
-    if pattern.target == "expression" and target is None and rest:
-        target = rest.pop(0)
-    elif pattern.target == "required" and target is None and len(rest) == len(free) + 1:
+    first_is_target = bool(rest) if pattern.target == "expression" else len(rest) == len(free) + 1
+    if target is None and pattern.target != "none" and first_is_target:
         target = rest.pop(0)
     if len(rest) > len(free):
         raise BadArgument(f"{pattern.id} takes no further argument {rest[len(free)]}", f"Write {signature(pattern)}.")

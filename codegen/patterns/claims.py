@@ -56,8 +56,8 @@ class _Replace(ast.NodeTransformer):
 def _values(node: ast.AST, certain: bool, inner: frozenset[str]) -> Iterator[str]:
     """Depth first; `certain` is whether every evaluation reads this node, `inner` the comprehension names."""
     if isinstance(node, ast.Name):
-        noise = node.id in _BUILTINS or node.id in inner or _is_class(node.id) or (not certain and node.id in ("self", "cls"))
-        if not noise:
+        bare_self = not certain and node.id in ("self", "cls")
+        if node.id not in _BUILTINS | inner and not _is_class(node.id) and not bare_self:
             yield node.id
     elif isinstance(node, ast.Attribute | ast.Subscript):
         yield from _place(node, certain, inner)
@@ -118,9 +118,7 @@ def _comprehension(
     """Only the first iterable is always read; the loop names exist nowhere else."""
     first = node.generators[0].iter
     yield from _values(first, certain, inner)
-    names = frozenset(
-        n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
-    )
+    names = frozenset(n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name))
     for child in ast.iter_child_nodes(node):
         for part in ast.iter_child_nodes(child) if isinstance(child, ast.comprehension) else [child]:
             if part is not first:

@@ -55,9 +55,7 @@ def render(pattern: Pattern, bound: Bound, site: Site) -> str:
     return text
 
 
-def _target(
-    pattern: Pattern, bound: Bound, site: Site, fresh: Callable[[str], str]
-) -> tuple[str, list[str]]:
+def _target(pattern: Pattern, bound: Bound, site: Site, fresh: Callable[[str], str]) -> tuple[str, list[str]]:
     """The target as an operand, after the lines that evaluate it once if reading it twice could differ."""
     text = site.target if site.target is not None else bound.target
     if pattern.target == "none":

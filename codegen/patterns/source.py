@@ -29,8 +29,9 @@ def parse(text: str) -> ast.expr:
         raise BadSource(f"not an expression: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise BadSource(f"not an expression: {error or type(error).__name__}") from error
-    plain = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.keywords
-    if not plain or len(call.args) != 1 or isinstance(call.args[0], ast.Starred):
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.keywords:
+        raise BadSource("not one expression")
+    if len(call.args) != 1 or isinstance(call.args[0], ast.Starred):
         raise BadSource("not one expression")
     node = call.args[0]
     for inner in ast.walk(node):
@@ -62,7 +63,8 @@ def atom(text: str) -> str:
         ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp,
         ast.DictComp, ast.JoinedStr,
     )  # fmt: skip
-    if isinstance(node, tight) or _enclosed(text, node) or (isinstance(node, ast.Constant) and text[0] not in "0123456789."):
+    is_number = isinstance(node, ast.Constant) and text[0] in "0123456789."
+    if isinstance(node, tight) or _enclosed(text, node) or (isinstance(node, ast.Constant) and not is_number):
         return text
     return f"({text})"
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from codegen.patterns.model import Pattern
 
-VARIABLES = frozenset({"target", "label", "function", "each", "expression", "note", "result", "error", "where", "described"})
+VARIABLES = frozenset(
+    {"target", "label", "function", "each", "expression", "note", "result", "error", "where", "described"}
+)
 FUNCTIONS = frozenset({"fresh", "code"})
 STATEMENT_NAMES = VARIABLES | FUNCTIONS | {"message", "body", "claim"}
 MESSAGE_NAMES = VARIABLES | FUNCTIONS | {"value", "small", "plain", "show"}
@@ -123,7 +125,7 @@ def _refused(node: nodes.Node, loops: int) -> Iterator[tuple[str, int]]:
         fresh = isinstance(node.node, nodes.Call) and getattr(node.node.node, "name", "") == "fresh"
         problem = None if fresh else "set may only name a fresh variable: {% set x = fresh('x') %}"
     elif isinstance(node, nodes.Getattr):
-        loop = isinstance(node.node, nodes.Name) and node.node.name == "loop" and node.attr in ("index0", "last", "first")
+        loop = getattr(node.node, "name", "") == "loop" and node.attr in ("index0", "first", "last")
         problem = None if loop else "attribute access"
     elif isinstance(node, nodes.Getitem):
         problem = "subscripts"

@@ -118,10 +118,11 @@ def _node(event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Locate
         raise YamlError(f"nested deeper than {MAX_DEPTH} levels", line, column)
     if isinstance(event, yaml.AliasEvent):
         raise YamlError(f"alias *{event.anchor}", line, column, "Write the value out.")
-    if getattr(event, "anchor", None) is not None:
-        raise YamlError(f"anchor &{event.anchor}", line, column, "Write the value out where it is used.")
-    if getattr(event, "tag", None) is not None:
-        raise YamlError(f"tag {event.tag}", line, column, "Remove the tag.")
+    anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
+    if anchor is not None:
+        raise YamlError(f"anchor &{anchor}", line, column, "Write the value out where it is used.")
+    if tag is not None:
+        raise YamlError(f"tag {tag}", line, column, "Remove the tag.")
     if isinstance(event, yaml.ScalarEvent):
         return Located(_scalar(event, line, column), line, column)
     if isinstance(event, yaml.SequenceStartEvent):
@@ -168,4 +169,7 @@ def _scalar(event: yaml.ScalarEvent, line: int, column: int) -> str | int | floa
 
 
 def _place(event: yaml.Event) -> tuple[int, int]:
-    return event.start_mark.line + 1, event.start_mark.column + 1
+    mark = event.start_mark
+    if mark is None:
+        raise ValueError(f"the YAML parser gave {event} no place")
+    return mark.line + 1, mark.column + 1
