@@ -1,0 +1,187 @@
+"""A project's Python code by module name: definitions, imports, call targets. Read from text, never imported.
+
+`Code.find` follows re-exports (`from .ranks import RankTable`) and inheritance inside the project, so a document may
+name an API where its users find it.
+"""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from codegen.diagnostics import UsageError
+from codegen.drift.signatures import Definition, dotted, read_definitions
+
+
+@dataclass(frozen=True)
+class Place:
+    """One definition and the module it stands in."""
+
+    module: Module
+    definition: Definition
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.module.name}.{self.definition.name}"
+
+    @property
+    def where(self) -> str:
+        return f"{self.module.shown}:{self.definition.line}"
+
+
+@dataclass(frozen=True)
+class Module:
+    """One source file. `shown` is its path relative to the project, with forward slashes."""
+
+    name: str
+    path: Path
+    shown: str
+    text: str
+    tree: ast.Module
+
+    @cached_property
+    def definitions(self) -> dict[str, Definition]:
+        return read_definitions(self.tree)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    @cached_property
+    def imports(self) -> dict[str, str]:
+        """Local name → dotted name it stands for, of every import statement in the file."""
+        is_package = self.path.name == "__init__.py"
+        found: dict[str, str] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    top = alias.name.partition(".")[0]
+                    found[alias.asname or top] = alias.name if alias.asname else top
+            elif isinstance(node, ast.ImportFrom):
+                base = node.module or ""
+                if node.level:
+                    parts = self.name.split(".")
+                    parts = parts[: len(parts) - node.level + is_package]
+                    base = ".".join([*parts, base] if base else parts)
+                for alias in node.names:
+                    found[alias.asname or alias.name] = f"{base}.{alias.name}"
+        return found
+
+
+class Code:
+    """The Python files below one project folder, parsed when first asked for."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._modules: dict[str, Module | None] = {}
+        self._places: dict[tuple[str, str], Place | None] = {}
+
+    def module(self, name: str) -> Module | None:
+        """The module with this dotted name, or None where the project has no such file."""
+        if name not in self._modules:
+            self._modules[name] = self._load(name)
+        return self._modules[name]
+
+    def modules_under(self, path: str) -> list[Module]:
+        """Every module of a folder or file named relative to the project, in path order.
+
+        UsageError: there is no such folder or file.
+        """
+        start = self.root / path
+        if not start.exists() and (self.root / f"{path}.py").is_file():
+            start = self.root / f"{path}.py"
+        if not start.exists():
+            raise UsageError(f"{path}: no such folder or Python file below {self.root}")
+        files = [start] if start.is_file() else sorted(start.rglob("*.py"))
+        names = (self.name_of(file) for file in files if not _is_hidden(file.relative_to(self.root)))
+        return [module for module in map(self.module, names) if module]
+
+    def name_of(self, file: Path) -> str:
+        """The dotted name a file is imported by: its path below the project, without a leading `src`."""
+        parts = list(file.relative_to(self.root).with_suffix("").parts)
+        if parts[0] == "src":
+            parts = parts[1:]
+        if parts and parts[-1] == "__init__":
+            parts = parts[:-1]
+        return ".".join(parts)
+
+    def find(self, module: str, name: str) -> Place | None:
+        """The definition that `name` means in `module`, through re-exports and base classes of the project."""
+        key = (module, name)
+        if key not in self._places:
+            self._places[key] = self._find(module, name, set())
+        return self._places[key]
+
+    def resolve(self, full_name: str) -> Place | None:
+        """The definition behind a full dotted name, wherever the module part ends."""
+        parts = full_name.split(".")
+        for cut in range(len(parts) - 1, 0, -1):
+            if self.module(".".join(parts[:cut])):
+                return self.find(".".join(parts[:cut]), ".".join(parts[cut:]))
+        return None
+
+    def bases(self, place: Place) -> Iterator[Place]:
+        """The base classes of a class that are defined in the project, nearest first."""
+        for base in place.definition.bases:
+            name = dotted(base.value if isinstance(base, ast.Subscript) else base)
+            found = self.find(place.module.name, name) if name else None
+            if found and found != place:
+                yield found
+
+    def _find(self, module_name: str, name: str, seen: set[tuple[str, str]]) -> Place | None:
+        module = self.module(module_name)
+        if module is None or (module_name, name) in seen:
+            return None
+        seen.add((module_name, name))
+        definition = module.definitions.get(name)
+        if definition:
+            return Place(module, definition)
+        head, _, rest = name.partition(".")
+        if head in module.imports:
+            target = module.imports[head] + (f".{rest}" if rest else "")
+            parts = target.split(".")
+            for cut in range(len(parts) - 1, 0, -1):
+                if self.module(".".join(parts[:cut])):
+                    return self._find(".".join(parts[:cut]), ".".join(parts[cut:]), seen)
+            return None
+        owner_name, _, last = name.rpartition(".")
+        owner = self._find(module_name, owner_name, seen) if owner_name else None
+        if owner is None:
+            return None
+        if f"{owner.module.name}.{owner.definition.name}" != f"{module_name}.{owner_name}":
+            return self._find(owner.module.name, f"{owner.definition.name}.{last}", seen)
+        for base in self.bases(owner):
+            found = self._find(base.module.name, f"{base.definition.name}.{last}", seen)
+            if found:
+                return found
+        return None
+
+    def _load(self, name: str) -> Module | None:
+        relative = Path(*name.split("."))
+        for base in (self.root, self.root / "src"):
+            for file in (base / relative.with_suffix(".py"), base / relative / "__init__.py"):
+                if file.is_file():
+                    return self._read(name, file)
+        return None
+
+    def _read(self, name: str, file: Path) -> Module:
+        shown = file.relative_to(self.root).as_posix()
+        try:
+            with tokenize.open(file) as stream:
+                text = stream.read()
+            return Module(name, file, shown, text, ast.parse(text))
+        except (SyntaxError, UnicodeDecodeError, ValueError) as error:
+            raise UsageError(f"{shown}: cannot be read as Python: {error}") from error
+
+
+def _is_hidden(relative: Path) -> bool:
+    return any(part.startswith(".") or part in ("__pycache__", "node_modules") for part in relative.parts)
+
+
+def is_public_module(name: str) -> bool:
+    """Whether users may import it: no part begins with an underscore."""
+    return not any(part.startswith("_") for part in name.split("."))
