@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from codegen.document.blocks import HeadingBlock, Item
-from codegen.document.model import Approval, HistoryRow, LogRow, Table, TableRow, Todo
+from codegen.document.model import Approval, Goal, HistoryRow, LogRow, Table, TableRow, Todo
 from codegen.document.outline import Outline, find_table
 
 TODO = re.compile(r"(?:\[([ xX])\]\s*)?(T-\d+)\s*[:.—–-]\s*(.*)$", re.DOTALL)
+GOAL = re.compile(r"(?:\*\*)?(G-\d+)(?:\*\*)?\s*[:.—–-](?:\*\*)?\s*(.*)$", re.DOTALL)
 HISTORY = "version history"
 LOG = "iteration log"
 TODOS = "open to-dos"
@@ -44,6 +45,16 @@ def read_todos(outline: Outline) -> tuple[Todo, ...]:
         if isinstance(block, Item) and (match := TODO.match(block.text)):
             box, ident, text = match.groups()
             found.append(Todo(ident, text.strip(), bool(box and box.strip()), block.line))
+    return tuple(found)
+
+
+def read_goals(outline: Outline) -> tuple[Goal, ...]:
+    """The numbered goals of Section 1."""
+    chapter = outline.chapter(1)
+    found: list[Goal] = []
+    for block in outline.body(chapter) if chapter else []:
+        if isinstance(block, Item) and (match := GOAL.match(block.text)):
+            found.append(Goal(match.group(1), match.group(2).strip(), block.line))
     return tuple(found)
 
 

@@ -70,6 +70,15 @@ class Todo:
 
 
 @dataclass(frozen=True)
+class Goal:
+    """A goal of Section 1, `- G-1: text`."""
+
+    id: str
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
 class Heading:
     """A heading outside fences, quotes and lists. `line_end` is the last line before the next one of its level."""
 
@@ -282,6 +291,7 @@ class Document:
     history: tuple[HistoryRow, ...]
     log: tuple[LogRow, ...]
     todos: tuple[Todo, ...]
+    goals: tuple[Goal, ...]
     headings: tuple[Heading, ...]
     sections: tuple[Section, ...]
     decisions: tuple[Decision, ...]

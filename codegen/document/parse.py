@@ -13,7 +13,7 @@ from codegen.document.apis import read_entries
 from codegen.document.blocks import HeadingBlock, read_blocks, split_lines
 from codegen.document.decisions import read_decisions
 from codegen.document.front import read_front
-from codegen.document.ledger import read_approvals, read_history, read_log, read_todos
+from codegen.document.ledger import read_approvals, read_goals, read_history, read_log, read_todos
 from codegen.document.model import Document, Fence, Heading, Table
 from codegen.document.outline import Outline
 from codegen.document.steps import read_step_rows, read_steps
@@ -63,6 +63,7 @@ def parse_document(text: str, path: Path = Path("document.md")) -> Document:
         history=read_history(outline),
         log=read_log(outline),
         todos=read_todos(outline),
+        goals=read_goals(outline),
         headings=tuple(Heading(h.level, h.text, h.line, outline.end(h)) for h in outline.headings),
         sections=outline.sections(),
         decisions=read_decisions(outline),

@@ -1,0 +1,139 @@
+"""Section 6 against Section 5: steps, their methods, their order and their statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codegen.diagnostics import Finding
+from codegen.document.cycles import cycles
+from codegen.document.lint.codes import finding
+from codegen.document.lint.links import yield_deps
+from codegen.document.model import Document, Step, StepMethod
+from codegen.document.references import References
+from codegen.document.staleness import is_stale
+
+MOST_METHODS = 10
+FIELDS = ("purpose", "files", "checkpoints", "tests", "rollback")
+
+
+def check_steps(document: Document, references: References) -> Iterator[Finding]:
+    """Findings PLAN001 to PLAN011."""
+    place: dict[tuple[str, str], Step] = {}
+    for step in document.steps:
+        yield from _shape(document, step)
+        yield from _agreement(document, step)
+        for method in step.methods:
+            yield from _method(document, step, method)
+            entry = document.entry_of(method)
+            key = (method.name, entry.id if entry else method.section)
+            if key in place:
+                message = f"`{method.name}` is in Step {place[key].number} and in Step {step.number}"
+                yield finding(document, method.line, "PLAN004", message, "Keep it in one of them.")
+            place.setdefault(key, step)
+    yield from _order(document, references)
+    yield from _missing(document)
+
+
+def _shape(document: Document, step: Step) -> Iterator[Finding]:
+    if not step.line:
+        message = f"Step {step.number} has a row and no heading"
+        yield finding(
+            document, step.row_line, "PLAN010", message, f"Add `### Step {step.number}: {step.title}`."
+        )
+        return
+    if not step.row_line:
+        message = f"Step {step.number} has a heading and no row in the table of steps"
+        yield finding(document, step.line, "PLAN010", message, "Add a row for it.")
+    if len(step.methods) > MOST_METHODS:
+        message = f"Step {step.number} has {len(step.methods)} methods, more than {MOST_METHODS}"
+        yield finding(document, step.line, "PLAN001", message, "Cut it in two.")
+    missing = [name for name in FIELDS if not getattr(step, name)]
+    if missing:
+        message = f"Step {step.number} lacks {', '.join(f'`{name}:`' for name in missing)}"
+        yield finding(document, step.line, "PLAN008", message, f"Add `- {missing[0]}: …`.")
+
+
+def _agreement(document: Document, step: Step) -> Iterator[Finding]:
+    line = step.row_line or step.line
+    open_methods = [method for method in step.methods if method.status != "DONE"]
+    if step.status == "DONE" and open_methods:
+        names = ", ".join(f"`{method.name}` {method.status}" for method in open_methods[:4])
+        message = f"Step {step.number} is DONE and these of its methods are not: {names}"
+        yield finding(document, line, "PLAN007", message, "Set the step's status to what its methods say.")
+    if step.commit and step.status == "NOT_STARTED":
+        message = f"Step {step.number} has the commit {step.commit} and is NOT_STARTED"
+        yield finding(document, line, "PLAN007", message, "Set its status, or empty the cell.")
+
+
+def _method(document: Document, step: Step, method: StepMethod) -> Iterator[Finding]:
+    entry = document.entry_of(method)
+    if entry is None:
+        message = (
+            f"Step {step.number}: `{method.name}` ({method.section or 'no section'}) is not in Section 5"
+        )
+        yield finding(document, method.line, "PLAN002", message, "Name an entry of Section 5, or add one.")
+        return
+    by_name = document.entry(method.name)
+    known = {*entry.names, *entry.full_names, entry.title, entry.module}
+    if by_name is not None and by_name.id != entry.id and method.name not in known:
+        message = f"Step {step.number}: `{method.name}` is {by_name.id}, the row says {method.section}"
+        yield finding(document, method.line, "PLAN002", message, f"Write {by_name.id}.")
+    if is_stale(entry, method):
+        message = (
+            f"`{method.name}` changed after it was done: its digest is {entry.digest}, it was {method.digest}"
+        )
+        fix = "Do it again: `codegen plan` schedules it."
+        yield finding(document, method.line, "PLAN009", message, fix)
+    if method.status == "DONE" and not method.digest:
+        message = f"`{method.name}` is DONE without a digest"
+        yield finding(
+            document,
+            method.line,
+            "PLAN011",
+            message,
+            f"Write {entry.digest} if the code is what {entry.id} says.",
+        )
+
+
+def _order(document: Document, references: References) -> Iterator[Finding]:
+    known = document.step_by_number
+    for step in document.steps:
+        line = step.row_line or step.line
+        for number in step.depends:
+            if number not in known:
+                message = f"Step {step.number} depends on Step {number}, which does not exist"
+                yield finding(document, line, "PLAN005", message, "Correct the number.")
+    for circle in cycles({str(step.number): [str(n) for n in step.depends] for step in document.steps}):
+        first = known[int(circle[0])]
+        names = " → ".join(f"Step {number}" for number in [*circle, circle[0]])
+        message = f"steps depend on each other in a circle: {names}"
+        yield finding(document, first.row_line or first.line, "PLAN005", message, "Cut it.")
+    position = {step.number: at for at, step in enumerate(document.steps)}
+    step_of: dict[str, Step] = {}
+    for step in document.steps:
+        for method in step.methods:
+            if (entry := document.entry_of(method)) is not None:
+                step_of.setdefault(entry.id, step)
+    for step in document.steps:
+        for method in step.methods:
+            entry = document.entry_of(method)
+            if entry is None:
+                continue
+            for ident in yield_deps(entry, references):
+                later = step_of.get(ident)
+                if later is not None and position[later.number] > position[step.number]:
+                    needed = document.entry_by_id[ident].name
+                    message = f"`{method.name}` needs `{needed}`, which comes in Step {later.number}"
+                    yield finding(
+                        document, method.line, "PLAN006", message, "Move one of them: `codegen plan`."
+                    )
+
+
+def _missing(document: Document) -> Iterator[Finding]:
+    if not document.steps:
+        return
+    planned = {entry.id for step in document.steps for m in step.methods if (entry := document.entry_of(m))}
+    for entry in document.entries:
+        if entry.id not in planned:
+            message = f"{entry.id} `{entry.name}` is in no step"
+            yield finding(document, entry.line, "PLAN003", message, "Schedule it with `codegen plan`.")

@@ -1,0 +1,136 @@
+"""How far a document is: by section, step and method; what is ready, what waits, what comes next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from codegen.document.model import Document, Step
+from codegen.document.review import unapproved
+from codegen.document.staleness import effective_status, step_status
+
+
+@dataclass(frozen=True)
+class MethodProgress:
+    """A method of a step. `status` is STALE when its entry changed after it was done; `recorded` is the table's."""
+
+    name: str
+    section: str
+    status: str
+    recorded: str
+    line: int
+
+
+@dataclass(frozen=True)
+class StepProgress:
+    """A step; `waits_for` are the steps it depends on that are not done."""
+
+    number: int
+    title: str
+    status: str
+    commit: str
+    methods: tuple[MethodProgress, ...]
+    waits_for: tuple[int, ...]
+    line: int
+
+    @property
+    def done(self) -> int:
+        return sum(method.status == "DONE" for method in self.methods)
+
+
+@dataclass(frozen=True)
+class SectionProgress:
+    """A module section of Section 5 (5.1): its entries and how many of them are done."""
+
+    id: str
+    title: str
+    entries: int
+    done: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A document's state. `ready` steps may start now; `next` is the first of them or the one in progress."""
+
+    id: str
+    title: str
+    version: str
+    status: str
+    path: str
+    sections: tuple[SectionProgress, ...]
+    steps: tuple[StepProgress, ...]
+    ready: tuple[int, ...]
+    next: int | None
+    unplanned: tuple[str, ...]
+    unreviewed: tuple[str, ...]
+    todos: tuple[str, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Methods by status."""
+        return dict(Counter(method.status for step in self.steps for method in step.methods))
+
+    @property
+    def done(self) -> bool:
+        """Whether there are steps, all done, and every entry is in one."""
+        return bool(self.steps) and all(step.status == "DONE" for step in self.steps) and not self.unplanned
+
+
+def progress(document: Document) -> Progress:
+    """The state of one document."""
+    steps = tuple(_step(document, step) for step in document.steps)
+    status = {step.number: step.status for step in steps}
+    steps = tuple(_waiting(document, step, status) for step in steps)
+    in_progress = [step.number for step in steps if step.status == "IN_PROGRESS"]
+    ready = tuple(
+        step.number
+        for step in steps
+        if step.status in ("NOT_STARTED", "STALE", "FAILED") and not step.waits_for
+    )
+    statuses: dict[str, str] = {}
+    for step in document.steps:
+        for method in step.methods:
+            if (entry := document.entry_of(method)) is not None:
+                statuses.setdefault(entry.id, effective_status(document, method))
+    return Progress(
+        id=document.id,
+        title=document.front.title or document.title,
+        version=document.front.version,
+        status=document.front.status,
+        path=str(document.path),
+        sections=_sections(document, statuses),
+        steps=steps,
+        ready=ready,
+        next=next(iter([*in_progress, *ready]), None),
+        unplanned=tuple(entry.id for entry in document.entries if entry.id not in statuses),
+        unreviewed=tuple(subject.id for subject in unapproved(document)),
+        todos=tuple(f"{todo.id}: {todo.text}" for todo in document.todos if not todo.done),
+    )
+
+
+def _step(document: Document, step: Step) -> StepProgress:
+    methods = tuple(
+        MethodProgress(
+            method.name, method.section, effective_status(document, method), method.status, method.line
+        )
+        for method in step.methods
+    )
+    line = step.row_line or step.line
+    return StepProgress(step.number, step.title, step_status(document, step), step.commit, methods, (), line)
+
+
+def _waiting(document: Document, step: StepProgress, status: dict[int, str]) -> StepProgress:
+    depends: Iterable[int] = document.step_by_number[step.number].depends
+    waits = tuple(number for number in depends if status.get(number) != "DONE")
+    return StepProgress(step.number, step.title, step.status, step.commit, step.methods, waits, step.line)
+
+
+def _sections(document: Document, statuses: dict[str, str]) -> tuple[SectionProgress, ...]:
+    found: list[SectionProgress] = []
+    for section in document.sections:
+        if section.level == 3 and section.id.startswith("5."):
+            entries = [entry for entry in document.entries if entry.id.startswith(section.id + ".")]
+            done = sum(statuses.get(entry.id) == "DONE" for entry in entries)
+            found.append(SectionProgress(section.id, section.title.strip("`"), len(entries), done))
+    return tuple(found)
