@@ -79,6 +79,15 @@ def read_state(folder: Path) -> TrainerState:
     return TrainerState(**json.loads(path.read_text(encoding="utf-8")))
 
 
+def require_same_shape(folder: Path, saved: TrainerState, own: TrainerState) -> None:
+    """Raises ValueError naming every field in which the groups differ: optimizer state is cut by rank."""
+    fields = ("world_size", "tensor_parallel", "distributed_optimizer", "dtype")
+    pairs = [(name, getattr(saved, name), getattr(own, name)) for name in fields]
+    differs = [f"{name} is {theirs!r}, here {ours!r}" for name, theirs, ours in pairs if theirs != ours]
+    if differs:
+        raise ValueError(f"checkpoint {folder} does not fit this trainer: " + "; ".join(differs))
+
+
 def read_optimizer(folder: Path, rank: int, device: torch.device) -> dict[str, Any]:
     """One rank's optimizer state."""
     state: dict[str, Any] = torch.load(folder / f"optimizer-{rank}.pt", map_location=device, weights_only=True)

@@ -91,6 +91,12 @@ class TrainerConfig:
             checks.append(("clip_high", False, "set together with clip_low, or not at all"))
         return [(key, getattr(self, key), must) for key, ok, must in checks if not ok]
 
+    def require_sound(self) -> None:
+        """Raises ValueError naming every bad value at once."""
+        faults = [f"{key} is {value!r}, must be {must}" for key, value, must in self.problems()]
+        if faults:
+            raise ValueError("trainer configuration: " + "; ".join(faults))
+
 
 @dataclass(frozen=True)
 class LogprobCheck:
