@@ -1,0 +1,219 @@
+"""The journal: one JSON line per handled event, with the commands it caused. Replay, timeline and report are
+made from it.
+
+Line 1 is the header (settings, policy, seed, versions of the software). Every other line is
+`{"t": seconds, "event": {...}, "commands": [{...}, ...]}`. Invariants:
+
+- Reading gives back equal objects: floats are written in their shortest exact form (NaN and infinities in
+  Python's spelling), tuples and ids are restored.
+- A line is written whole or, after a crash, is the torn last line; `read_journal` drops that one and says so. A
+  bad line anywhere else is an error: the file is not a journal.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, cast
+
+from roll_ts.core.alphabet import Command, Event, decode, encode
+from roll_ts.core.settings import Deadlines, Layout, Settings
+
+FORMAT = 1
+
+
+class JournalError(ValueError):
+    """The file is not a journal this version can read; the message names file, line and reason."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """What was run. `driver` is "sim" or "ray"; `versions` maps package to version; `notes` is free text for
+    readers."""
+
+    settings: Settings
+    policy: str
+    seed: int = 0
+    driver: str = "sim"
+    versions: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One handled event at `t` seconds on the driver's clock, and what the scheduler said."""
+
+    t: float
+    event: Event
+    commands: tuple[Command, ...]
+
+
+@dataclass(frozen=True)
+class Journal:
+    """A journal in memory. `torn` is the cut-off last line of a crashed run (empty: none)."""
+
+    header: Header
+    entries: tuple[Entry, ...]
+    torn: str = ""
+
+    @property
+    def start(self) -> float:
+        """Time of the first entry, seconds; 0 for an empty journal."""
+        return self.entries[0].t if self.entries else 0.0
+
+    @property
+    def end(self) -> float:
+        """Time of the last entry, seconds; 0 for an empty journal."""
+        return self.entries[-1].t if self.entries else 0.0
+
+    def commands(self) -> Iterator[tuple[float, Command]]:
+        """All commands with the time they were given, in order."""
+        for entry in self.entries:
+            for command in entry.commands:
+                yield entry.t, command
+
+
+def encode_header(header: Header) -> dict[str, Any]:
+    """JSON-ready header line."""
+    return {"header": {"format": FORMAT} | dataclasses.asdict(header)}
+
+
+def decode_header(record: dict[str, Any]) -> Header:
+    """Inverse of `encode_header` after a pass through JSON. Raises JournalError for another format or a missing
+    key."""
+    if "header" not in record:
+        raise JournalError("line 1 is no journal header (key 'header' is missing)")
+    fields = dict(record["header"])
+    found = fields.pop("format", None)
+    if found != FORMAT:
+        raise JournalError(f"journal format is {found!r}, this version reads {FORMAT}")
+    try:
+        settings = dict(fields["settings"])
+        layout = settings["layout"]
+        settings["layout"] = Layout(
+            tuple(tuple(devices) for devices in layout["ranks"]), tuple(layout["train_devices"])
+        )
+        settings["deadlines"] = Deadlines(**settings["deadlines"])
+        fields["settings"] = Settings(**settings)
+        return Header(**fields)
+    except (KeyError, TypeError) as error:
+        raise JournalError(f"line 1 is no header of format {FORMAT}: {error}") from error
+
+
+def encode_entry(entry: Entry) -> dict[str, Any]:
+    """JSON-ready line of one handled event."""
+    return {"t": entry.t, "event": encode(entry.event), "commands": [encode(c) for c in entry.commands]}
+
+
+def decode_entry(record: dict[str, Any]) -> Entry:
+    """Inverse of `encode_entry` after a pass through JSON. Raises KeyError or TypeError for an unknown
+    message."""
+    return Entry(
+        record["t"],
+        cast(Event, decode(record["event"])),
+        tuple(cast(Command, decode(c)) for c in record["commands"]),
+    )
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+class JournalWriter:
+    """Writes a journal as the run goes. Use as a context manager, or call `close`.
+
+    A line reaches the operating system at the latest when the journal's clock has moved `flush_after` seconds
+    past the last flush (0: every line); `close` also waits for the disk. Not thread-safe: the scheduler's loop
+    owns it.
+    """
+
+    def __init__(self, path: Path | str, header: Header, flush_after: float = 0.5, append: bool = False) -> None:
+        """Start a new file, or with `append` go on with an existing one: its header must be equal
+        (JournalError) and a torn last line is cut off. Raises FileExistsError when a new file would overwrite
+        one."""
+        self.path = Path(path)
+        self.flush_after = flush_after
+        self._flushed_at = float("-inf")
+        self._file: BinaryIO
+        if append and self.path.exists():
+            old = read_journal(self.path)
+            if old.header != header:
+                raise JournalError(f"{self.path}: the journal was started with another header; start a new file")
+            self._file = open(self.path, "r+b")  # noqa: SIM115  closed by close()
+            self._file.truncate(self.path.stat().st_size - len(old.torn.encode("utf-8", "surrogateescape")))
+            self._file.seek(0, os.SEEK_END)
+        else:
+            self._file = open(self.path, "xb")  # noqa: SIM115  closed by close()
+            self._file.write(_line(encode_header(header)))
+            self._file.flush()
+
+    def write(self, t: float, event: Event, commands: Iterable[Command]) -> None:
+        """Append one handled event."""
+        self._file.write(_line(encode_entry(Entry(t, event, tuple(commands)))))
+        if t - self._flushed_at >= self.flush_after:
+            self._file.flush()
+            self._flushed_at = t
+
+    def flush(self) -> None:
+        """Hand everything written so far to the operating system."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Flush to disk and close. Calling again is harmless."""
+        if not self._file.closed:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+    def __enter__(self) -> JournalWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def write_journal(journal: Journal, path: Path | str) -> None:
+    """Write a whole journal at once, replacing `path` only when it is complete."""
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    with open(part, "wb") as out:
+        out.write(_line(encode_header(journal.header)))
+        out.writelines(_line(encode_entry(entry)) for entry in journal.entries)
+    os.replace(part, path)
+
+
+def read_journal(path: Path | str) -> Journal:
+    """The journal in `path`. A last line without its line end is kept in `torn`; any other bad line is a
+    JournalError with file and line. Raises OSError if the file cannot be read."""
+    lines = Path(path).read_bytes().decode("utf-8", "surrogateescape").split("\n")
+    torn = lines.pop()
+    if not lines:
+        raise JournalError(f"{path}: there is no complete header line")
+    try:
+        header = decode_header(_record(lines[0]))
+    except JournalError as error:
+        raise JournalError(f"{path}: {error}") from error
+    entries: list[Entry] = []
+    for number, line in enumerate(lines[1:], start=2):
+        try:
+            entries.append(decode_entry(_record(line)))
+        except (KeyError, TypeError, JournalError) as error:
+            raise JournalError(f"{path}:{number}: not a journal entry: {error!r}") from error
+    return Journal(header, tuple(entries), torn)
+
+
+def _record(line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise JournalError(f"not JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise JournalError(f"a JSON object was expected, got {line[:40]!r}")
+    return record

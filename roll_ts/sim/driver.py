@@ -1,0 +1,221 @@
+"""The virtual-time driver of the scheduler core: commands become future events by a cost model.
+
+Each command is carried out as its docstring in the alphabet says. The driver plays the outside world honestly
+and checks that the core does not ask it for the impossible (`ContractBroken`): memory of two owners on one
+device, a dispatch to a rank without proven weights, a token that was never generated, a sample trained twice.
+
+Invariant: equal arguments give the equal journal. No command is carried out before `handle` has returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Protocol
+
+from roll_ts.core import alphabet as a
+from roll_ts.core.policies import Policy
+from roll_ts.core.scheduler import Scheduler
+from roll_ts.core.settings import Settings
+from roll_ts.observe.journal import Entry, Header, Journal
+from roll_ts.sim.clock import Clock
+from roll_ts.sim.cost import CostModel
+from roll_ts.sim.episodes import Episodes
+from roll_ts.sim.errors import SimulationError, Stalled
+from roll_ts.sim.faults import FaultBook, Faults
+from roll_ts.sim.fleet import Fleet
+from roll_ts.sim.trainer import Trainer
+from roll_ts.sim.workload import Workload
+
+NO_FAULTS = Faults()
+
+
+class Handles(Protocol):
+    """What is driven: the scheduler, or something scripted in its place."""
+
+    def handle(self, event: a.Event, now: float) -> list[a.Command]:
+        """Take an event, return what must be done."""
+        ...
+
+
+class Driver:
+    """One simulated run. `after(entry)` is called when an event is handled, before its commands are carried
+    out."""
+
+    def __init__(
+        self,
+        scheduler: Handles,
+        settings: Settings,
+        cost: CostModel,
+        workload: Workload,
+        seed: int = 0,
+        faults: Faults = NO_FAULTS,
+        after: Callable[[Entry], None] | None = None,
+    ) -> None:
+        self.scheduler = scheduler
+        self.cost = cost
+        self.clock = Clock()
+        self.entries: list[Entry] = []
+        self.finished: a.Finish | None = None
+        self.episodes = Episodes(workload)
+        self.book = FaultBook(faults, seed)
+        self.trainer = Trainer(settings, cost, self.episodes)
+        self.fleet = Fleet(settings, cost, self.clock, self.episodes, self.trainer, self.deliver)
+        self._after = after
+        self._timer: int | None = None
+        for kill in faults.kills:
+            self.clock.at(kill.at, lambda rank=kill.rank: self.fleet.kill(rank, "killed"))  # type: ignore[misc]
+
+    def deliver(self, event: a.Event) -> None:
+        """Hand an event to the scheduler now, record it, and carry out what it says."""
+        if self.finished is not None:
+            return
+        now = self.clock.now
+        entry = Entry(now, event, tuple(self.scheduler.handle(event, now)))
+        self.entries.append(entry)
+        if self._after is not None:
+            self._after(entry)
+        for command in entry.commands:
+            self._carry_out(command)
+
+    def run(self, max_seconds: float, max_events: int) -> None:
+        """Run until `Finish`. Raises Stalled when nothing is left to happen or a limit (virtual seconds,
+        handled events) is passed, naming the commands that still wait."""
+        while self.finished is None:
+            if self.clock.now > max_seconds or len(self.entries) > max_events:
+                raise Stalled(f"not finished after {self.clock.now:.1f} s and {len(self.entries)} events{self._owed()}")
+            if not self.clock.step():
+                raise Stalled(f"nothing more will happen after {self.clock.now:.1f} s{self._owed()}")
+
+    def _owed(self) -> str:
+        """The commands nobody has answered, for a message."""
+        answered = {entry.event.command for entry in self.entries}
+        open_commands = [
+            f"{type(c).__name__} (awaits {c.awaits}, due {c.due})"
+            for entry in self.entries
+            for c in entry.commands
+            if c.awaits and c.id not in answered and not isinstance(c, a.Dispatch)
+        ]
+        return "; not answered: " + "; ".join(open_commands[-8:]) if open_commands else ""
+
+    def _later(self, seconds: float, event: Callable[[], a.Event | None]) -> None:
+        """Deliver what `event` makes in `seconds`; None is nothing."""
+
+        def happen() -> None:
+            made = event()
+            if made is not None:
+                self.deliver(made)
+
+        self.clock.after(seconds, happen)
+
+    def _carry_out(self, command: a.Command) -> None:
+        fault = self.book.meet(command)
+        late = 0.0
+        if fault is not None:
+            match fault.do:
+                case "drop":
+                    return
+                case "error":
+                    self._later(self.cost.submit_seconds, lambda: _refusal(command))
+                    return
+                case "kill":
+                    rank = getattr(command, "rank", None)
+                    if rank is None:
+                        raise SimulationError(f"a {type(command).__name__} has no rank to kill")
+                    self.clock.after(self.cost.submit_seconds, lambda: self.fleet.kill(rank, "killed"))
+                    return
+                case "delay":
+                    late = fault.seconds
+        spoilt = fault is not None and fault.do in ("wrong_digest", "bad_canary")
+        match command:
+            case a.StepEnvironment():
+                self._step_environment(command, late)
+            case a.Cancel():
+                self.episodes.close(command.trajectory)
+            case a.SetTimer():
+                if self._timer is not None:
+                    self.clock.cancel(self._timer)
+                self._timer = self.clock.at(command.at + late, lambda: self.deliver(a.TimerFired()))
+            case a.Finish():
+                self.finished = command
+            case a.Train() | a.Checkpoint() | a.ReleaseTrainer():
+                self._ask_trainer(command, late)
+            case a.RankMoved() | a.Decided() | a.GroupDropped():
+                pass
+            case a.Settled():
+                self.trainer.settle(command)
+            case _:
+                self.fleet.carry_out(command, late, spoilt)
+
+    def _step_environment(self, command: a.StepEnvironment, late: float) -> None:
+        broken = self.book.environment(command.trajectory, command.turn)
+        if broken == "hang":
+            return
+        seconds, reply = self.episodes.step(command)
+        if broken == "fail":
+            self._later(min(seconds, 1.0), lambda: _refusal(command))
+            return
+        closed = self.episodes.is_closed
+        self._later(seconds + late, lambda: None if closed(command.trajectory) else reply)
+
+    def _ask_trainer(self, command: a.Train | a.Checkpoint | a.ReleaseTrainer, late: float) -> None:
+        self.fleet.check_room_for_trainer(command)
+        seconds, answer = self.trainer.carry_out(command)
+        self._later(seconds + late, answer)
+
+
+def _refusal(command: a.Command) -> a.Event:
+    """The answer of a party that cannot do it."""
+    error = "injected"
+    match command:
+        case a.Dispatch():
+            return a.Failed(attempt=command.attempt, error=error)
+        case a.StepEnvironment():
+            return a.EnvironmentFailed(
+                command=command.id, trajectory=command.trajectory, turn=command.turn, error=error
+            )
+        case _:
+            return a.CommandFailed(command=command.id, error=error)
+
+
+def simulate(
+    settings: Settings,
+    policy: Policy,
+    cost: CostModel,
+    workload: Workload,
+    until: int,
+    seed: int = 0,
+    *,
+    faults: Faults = NO_FAULTS,
+    script: Sequence[tuple[float, a.Event]] = (),
+    start_version: int = 0,
+    max_seconds: float = 1e6,
+    max_events: int = 2_000_000,
+    after: Callable[[Scheduler, Entry], None] | None = None,
+) -> Journal:
+    """Run `policy` on virtual time until the trainer reaches version `until`; returns the journal.
+
+    `seed` is the seed of random faults; the work itself depends on `workload.seed`. `script` holds further
+    events with their times (a `UserStop`, say). `start_version` is what the trainer holds at the start (a
+    resume). `after` sees the scheduler behind every handled event.
+
+    Raises ContractBroken when the core asks for the impossible, Stalled when it never finishes, and whatever
+    the core raises itself.
+    """
+    scheduler = Scheduler(settings, policy)
+    watch = None if after is None else lambda entry: after(scheduler, entry)
+    driver = Driver(scheduler, settings, cost, workload, seed, faults, watch)
+    driver.trainer.version = start_version
+    driver.clock.at(0.0, lambda: driver.deliver(a.TrajectoriesWanted(until=until)))
+    driver.clock.at(cost.trainer_boot_seconds, lambda: driver.deliver(driver.trainer.ready()))
+    for at, event in script:
+        driver.clock.at(at, lambda event=event: driver.deliver(event))  # type: ignore[misc]
+    driver.run(max_seconds, max_events)
+    return Journal(Header(settings, policy.name, seed, "sim", _versions()), tuple(driver.entries))
+
+
+def _versions() -> dict[str, str]:
+    try:
+        return {"roll-ts": version("roll-ts")}
+    except PackageNotFoundError:
+        return {}

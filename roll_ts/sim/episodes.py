@@ -1,0 +1,121 @@
+"""Environments and the sample store of a simulated run: what each trajectory plays and the tokens it has so
+far.
+
+Contexts only grow: prompt, then reply and observation of each turn. A dispatch must carry exactly the tokens
+that are in the store; carrying fewer would generate tokens twice, which is counted, carrying more is
+impossible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from roll_ts.core.alphabet import Dispatch, EnvironmentReplied, StepEnvironment
+from roll_ts.sim.errors import ContractBroken
+from roll_ts.sim.workload import Episode, Workload
+
+
+@dataclass
+class Play:
+    """One trajectory. `context` excludes the `saved` tokens of the turn being generated. `version`: of its last
+    dispatch."""
+
+    episode: Episode
+    context: int
+    turn: int = 1
+    saved: int = 0
+    generated: int = 0
+    version: int = 0
+    done: bool = False
+
+
+class Episodes:
+    """All trajectories ever started; cancelled ones are closed."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self.regenerated = 0
+        self._plays: dict[int, Play] = {}
+        self._closed: set[int] = set()
+
+    def play(self, trajectory: int) -> Play:
+        """The trajectory's play. Raises ContractBroken when it was never reset."""
+        if trajectory not in self._plays:
+            raise ContractBroken(f"trajectory {trajectory} was never reset")
+        return self._plays[trajectory]
+
+    def is_closed(self, trajectory: int) -> bool:
+        """Whether it was cancelled."""
+        return trajectory in self._closed
+
+    def close(self, trajectory: int) -> None:
+        """Close the environment."""
+        self._closed.add(trajectory)
+
+    def tokens(self, trajectory: int) -> int:
+        """All tokens of a finished trajectory: what training reads."""
+        return self.play(trajectory).context
+
+    def step(self, command: StepEnvironment) -> tuple[float, EnvironmentReplied]:
+        """Seconds until the environment answers, and its answer."""
+        if command.turn == 0:
+            # the same episodes in every evaluation round, so that before and after can be compared
+            group = 0 if command.kind == "eval" else command.group
+            episode = self.workload.episode(command.kind, group, command.member)
+            self._plays[command.trajectory] = Play(episode, episode.prompt_tokens)
+            return episode.reset_wait, self._reply(command, episode.prompt_tokens, False, 0.0, False)
+        play = self.play(command.trajectory)
+        if play.done or command.turn != play.turn or not play.saved:
+            raise ContractBroken(
+                f"environment of trajectory {command.trajectory} was stepped to turn {command.turn}; it is at turn "
+                f"{play.turn} with {play.saved} tokens generated, done: {play.done}"
+            )
+        at = command.turn - 1
+        play.context += play.saved + play.episode.observations[at]
+        play.saved, play.turn = 0, play.turn + 1
+        play.done = command.turn >= play.episode.turns
+        success = play.done and play.episode.luck < self.workload.skill(play.version)
+        reply = self._reply(command, play.context, play.done, float(success), success)
+        return play.episode.waits[at], reply
+
+    def request(self, command: Dispatch) -> tuple[int, int, str]:
+        """Prompt tokens, tokens to generate and the reason it will end for. Raises ContractBroken when the
+        dispatch does not fit the trajectory."""
+        play = self.play(command.attempt.trajectory)
+        if play.done or command.attempt.turn != play.turn or command.context_tokens != play.context:
+            raise ContractBroken(
+                f"dispatch {command.attempt} with a context of {command.context_tokens} tokens; the trajectory is at "
+                f"turn {play.turn} with {play.context}, done: {play.done}"
+            )
+        if command.carried > play.saved:
+            raise ContractBroken(
+                f"dispatch {command.attempt} carries {command.carried} tokens, {play.saved} are stored"
+            )
+        self.regenerated += play.saved - command.carried
+        play.generated -= play.saved - command.carried
+        play.saved = command.carried
+        play.version = command.version
+        whole = play.episode.replies[play.turn - 1]
+        left = max(1, whole - command.carried)
+        if command.max_new_tokens < left:
+            return command.context_tokens + command.carried, command.max_new_tokens, "length"
+        return command.context_tokens + command.carried, left, "stop"
+
+    def store(self, trajectory: int, tokens: int) -> None:
+        """Add generated tokens to the current turn."""
+        play = self.play(trajectory)
+        play.saved += tokens
+        play.generated += tokens
+
+    def _reply(
+        self, command: StepEnvironment, context: int, done: bool, reward: float, success: bool
+    ) -> EnvironmentReplied:
+        return EnvironmentReplied(
+            command=command.id,
+            trajectory=command.trajectory,
+            turn=command.turn,
+            context_tokens=context,
+            done=done,
+            reward=reward,
+            success=success,
+        )

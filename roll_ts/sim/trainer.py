@@ -1,0 +1,88 @@
+"""The simulated trainer: optimizer steps, releases, checkpoints, and the check that every sample is trained
+once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from roll_ts.core import alphabet as a
+from roll_ts.core.settings import Settings
+from roll_ts.sim.cost import CostModel
+from roll_ts.sim.episodes import Episodes
+from roll_ts.sim.errors import ContractBroken
+
+Held = Literal["nothing", "parameters", "all"]
+_TRAINABLE = ("scored", "policy-failed")
+
+
+def digest_of(version: int) -> str:
+    """The digest that everybody with the weights of `version` reports."""
+    return f"weights-{version}"
+
+
+class Trainer:
+    """State: the version it has, what lies in device memory, whether it is in the middle of a step."""
+
+    def __init__(self, settings: Settings, cost: CostModel, episodes: Episodes) -> None:
+        self.settings, self.cost, self.episodes = settings, cost, episodes
+        self.version = 0
+        self.held: Held = "parameters"
+        self.busy = False
+        self._outcomes: dict[int, str] = {}
+        self._trained: set[int] = set()
+
+    def ready(self) -> a.TrainerReady:
+        """What a trainer says when it is up."""
+        return a.TrainerReady(version=self.version, digest=digest_of(self.version))
+
+    def settle(self, settled: a.Settled) -> None:
+        """Note an outcome. Raises ContractBroken for a second one."""
+        if settled.trajectory in self._outcomes:
+            raise ContractBroken(f"trajectory {settled.trajectory} has a second outcome: {settled.outcome}")
+        self._outcomes[settled.trajectory] = settled.outcome
+
+    def carry_out(self, command: a.Train | a.Checkpoint | a.ReleaseTrainer) -> tuple[float, Callable[[], a.Event]]:
+        """Seconds, and the maker of the answer. Raises ContractBroken when the trainer is busy or cannot."""
+        if self.busy:
+            raise ContractBroken(f"{type(command).__name__} while the trainer is in a step")
+        match command:
+            case a.Train():
+                return self._train(command)
+            case a.ReleaseTrainer():
+                return self.cost.release_trainer_seconds, lambda: self._released(command)
+            case _:
+                where = f"checkpoints/{command.version}"
+                saved = a.CheckpointSaved(command=command.id, version=command.version, path=where)
+                return self.cost.checkpoint_seconds, lambda: saved
+
+    def _train(self, command: a.Train) -> tuple[float, Callable[[], a.Event]]:
+        players = [item.trajectory for item in command.batch]
+        bad = [p for p in players if self._outcomes.get(p) not in _TRAINABLE or p in self._trained]
+        if command.version != self.version or bad or len(set(players)) < len(players) or not players:
+            raise ContractBroken(
+                f"training version {command.version} (the trainer has {self.version}) on {len(players)} trajectories, "
+                f"of which not trainable, doubled or trained before: {bad}"
+            )
+        self._trained.update(players)
+        self.held, self.busy = "all", True
+        tokens = sum(self.episodes.tokens(player) for player in players)
+        seconds = self.cost.train_time(tokens, len(self.settings.layout.train_devices))
+        return seconds, lambda: self._trained_one(command, seconds, tokens, len(players))
+
+    def _trained_one(self, command: a.Train, seconds: float, tokens: int, samples: int) -> a.Event:
+        self.version, self.busy = self.version + 1, False
+        return a.TrainingFinished(
+            command=command.id,
+            epoch=command.epoch,
+            version=self.version,
+            digest=digest_of(self.version),
+            seconds=seconds,
+            figures={"tokens": float(tokens), "samples": float(samples)},
+        )
+
+    def _released(self, command: a.ReleaseTrainer) -> a.Event:
+        self.held = "nothing" if command.parts == "all" else "parameters"
+        return a.MemoryReleased(
+            command=command.id, holder="trainer", epoch=command.epoch, bytes=self.cost.trainer_bytes
+        )

@@ -1,0 +1,72 @@
+"""Weight transfers: one group per epoch, a broadcast that starts when the trainer and every member have joined.
+
+A member that dies breaks the group: everyone who has joined and has not got the weights fails, and so does
+everyone who joins later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from roll_ts.sim.clock import Clock
+from roll_ts.sim.cost import CostModel
+from roll_ts.sim.errors import ContractBroken
+
+
+@dataclass
+class WeightGroup:
+    """The group of one epoch. `joined` maps a member (rank id, or −1 for the trainer) to what to do with the
+    outcome: called with the seconds it took, or with None when the group broke."""
+
+    epoch: int
+    members: tuple[int, ...]
+    joined: dict[int, Callable[[float | None], None]] = field(default_factory=dict)
+    broken: bool = False
+    ticket: int | None = None
+
+
+TRAINER = -1
+
+
+class Transfers:
+    """All groups formed so far, by epoch."""
+
+    def __init__(self, clock: Clock, cost: CostModel) -> None:
+        self.clock, self.cost = clock, cost
+        self._groups: dict[int, WeightGroup] = {}
+
+    def form(self, epoch: int, members: tuple[int, ...]) -> None:
+        """Open the group. Raises ContractBroken for a second group of one epoch or a group without members."""
+        if epoch in self._groups or not members or len(set(members)) < len(members):
+            raise ContractBroken(f"weight group of epoch {epoch} with members {members} cannot be formed")
+        self._groups[epoch] = WeightGroup(epoch, members)
+
+    def join(self, epoch: int, who: int, then: Callable[[float | None], None]) -> None:
+        """`who` takes part; `then` hears the outcome. Raises ContractBroken for an unknown group, member or
+        second join."""
+        group = self._groups.get(epoch)
+        if group is None or (who != TRAINER and who not in group.members) or who in group.joined:
+            raise ContractBroken(f"{who} cannot join the weight group of epoch {epoch}: {group}")
+        group.joined[who] = then
+        if group.broken:
+            self.clock.after(0.0, lambda: then(None))
+        elif len(group.joined) == len(group.members) + 1:
+            seconds = self.cost.sync_time(len(group.members))
+            group.ticket = self.clock.after(seconds, lambda: self._complete(group, seconds))
+
+    def lose(self, rank: int) -> None:
+        """The rank is dead; groups that still need it break."""
+        for group in self._groups.values():
+            if rank in group.members and not group.broken:
+                group.broken = True
+                if group.ticket is not None:
+                    self.clock.cancel(group.ticket)
+                for who, then in group.joined.items():
+                    if who != rank:
+                        self.clock.after(0.0, lambda then=then: then(None))  # type: ignore[misc]
+
+    def _complete(self, group: WeightGroup, seconds: float) -> None:
+        del self._groups[group.epoch]
+        for then in group.joined.values():
+            then(seconds)
