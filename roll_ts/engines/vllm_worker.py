@@ -66,6 +66,7 @@ class WorkerExtension:
             # Layers half loaded would otherwise count their tensors into the next load.
             finalize_layerwise_reload(self.model_runner.get_model(), self.vllm_config.model_config)
             raise
+        _repack_tied(self.model_runner.get_model())
 
     def rts_load_file(self, path: str) -> None:
         """`rts_load` from a safetensors file, for a worker process that cannot be handed tensors."""
@@ -106,6 +107,20 @@ def _emptied(tensors: list[torch.Tensor]) -> list[tuple[torch.UntypedStorage, in
 def _refill(sized: list[tuple[torch.UntypedStorage, int]]) -> None:
     for storage, nbytes in sized:
         storage.resize_(nbytes)
+
+
+def _repack_tied(model: torch.nn.Module) -> None:
+    """vLLM repacks a layer for the CPU when a tensor of its own is loaded. A tied output head gets none, and would
+    go on with the packed copy of the old embedding."""
+    holders: dict[int, list[Any]] = {}
+    for module in model.modules():
+        weight = getattr(module, "weight", None)
+        if weight is not None and weight.numel() and hasattr(module, "cpu_linear"):
+            holders.setdefault(weight.data_ptr(), []).append(module)
+    for modules in holders.values():
+        if len(modules) > 1:
+            for module in modules:
+                module.quant_method.process_weights_after_loading(module)
 
 
 def _return_pages() -> None:

@@ -1,0 +1,166 @@
+"""Weights from the trainer to all engines of an epoch by a broadcast: gloo between hosts' memories, NCCL between GPUs.
+
+Tensors travel in flat buckets, each announced by a header with names, dtypes and shapes, so the sender may produce
+them one by one and neither side needs a second copy of the model. Receivers acknowledge each bucket in the store;
+a member that dies makes everyone else fail within `timeout_s`, with the epoch, the rank and the members that fell
+behind in the error.
+
+The group is separate from any other process group of its processes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from roll_ts.weights.buckets import parse_header, split, views
+from roll_ts.weights.digest import Digester
+from roll_ts.weights.rendezvous import GroupSpec, SyncError, absent, call_roll, lost_sender
+
+if TYPE_CHECKING:
+    import torch
+    from torch.distributed import Store
+
+BUCKET_BYTES = 64 << 20
+
+
+class WeightGroup:
+    """The broadcast group of one epoch. The sender passes the store it hosts (`open_store`)."""
+
+    def __init__(self, spec: GroupSpec, member: str, store: Store | None = None) -> None:
+        import torch
+
+        self.spec = spec
+        self.rank = spec.rank(member)
+        self._store = call_roll(spec, member, store)
+        self._device = torch.device("cpu" if spec.device == "cpu" else f"cuda:{torch.cuda.current_device()}")
+        self._bucket = 0
+        with self._failures_named("while the group formed"):
+            self._group: Any = _process_group(spec, self.rank, self._store)
+
+    def send(self, named: Iterable[tuple[str, torch.Tensor]], bucket_bytes: int = BUCKET_BYTES) -> str:
+        """Send all tensors; returns their digest once every receiver has acknowledged the last one."""
+        digester = Digester()
+        for bucket in split(named, bucket_bytes):
+            self._send_header(bucket.header())
+            with self._failures_named(f"in bucket {self._bucket}"):
+                transfer = self._start(bucket.flat(self._device))
+                # Hashing overlaps with the transfer.
+                for entry, tensor in zip(bucket.entries, bucket.tensors, strict=True):
+                    digester.add(entry.name, tensor)
+                self._finish(transfer)
+            self._bucket += 1
+        self._send_header(b"")
+        with self._failures_named("after the last bucket"):
+            self._store.set(f"done/{self.rank}", "1")
+            done = [f"done/{r}" for r in range(len(self.spec.members))]
+            self._store.wait(done, timedelta(seconds=self.spec.timeout_s))
+        return digester.hexdigest()
+
+    def receive(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """The tensors as they arrive. They are views into buckets that live as long as one of their tensors.
+
+        Collect them first (`dict(group.receive())`) if a broken broadcast must leave the old weights in place.
+        """
+        import torch
+
+        while header := self._receive_header():
+            entries, nbytes = parse_header(header)
+            flat = torch.empty(nbytes, dtype=torch.uint8, device=self._device)
+            with self._failures_named(f"in bucket {self._bucket}"):
+                self._finish(self._start(flat))
+                self._store.set(f"bucket {self._bucket}/{self.rank}", "1")
+            self._bucket += 1
+            yield from views(entries, flat)
+        with self._failures_named("after the last bucket"):
+            self._store.set(f"done/{self.rank}", "1")
+
+    def close(self) -> None:
+        """Leave the group. Members that still wait for this one fail."""
+        self._group = None
+
+    def _send_header(self, header: bytes) -> None:
+        import torch
+
+        with self._failures_named(f"in the header of bucket {self._bucket}"):
+            self._finish(self._start(torch.tensor([len(header)], device=self._device)))
+            if header:
+                content = torch.frombuffer(bytearray(header), dtype=torch.uint8)
+                self._finish(self._start(content.to(self._device)))
+
+    def _receive_header(self) -> bytes:
+        import torch
+
+        with self._failures_named(f"in the header of bucket {self._bucket}"):
+            size = torch.zeros(1, dtype=torch.int64, device=self._device)
+            self._finish(self._start(size))
+            content = torch.empty(int(size.item()), dtype=torch.uint8, device=self._device)
+            if content.numel():
+                self._finish(self._start(content))
+            return content.cpu().numpy().tobytes()
+
+    def _start(self, tensor: torch.Tensor) -> Any:
+        from torch.distributed import BroadcastOptions
+
+        options = BroadcastOptions()
+        options.rootRank = 0
+        options.rootTensor = 0
+        options.timeout = timedelta(seconds=self.spec.timeout_s)
+        return self._group.broadcast([tensor], options)
+
+    def _finish(self, transfer: Any) -> None:
+        if self.spec.device == "cpu":
+            transfer.wait(timedelta(seconds=self.spec.timeout_s))
+            return
+        deadline = time.monotonic() + self.spec.timeout_s
+        while not transfer.is_completed():
+            if time.monotonic() > deadline:
+                self._group.abort()
+                raise RuntimeError(f"transfer not completed within {self.spec.timeout_s:g} s")
+            time.sleep(0.0002)
+        transfer.wait()
+
+    @contextmanager
+    def _failures_named(self, where: str) -> Iterator[None]:
+        """Turn what the process group or the store raises into a `SyncError` that says whom it was about."""
+        try:
+            yield
+        except RuntimeError as error:
+            if isinstance(error, SyncError):
+                raise
+            raise self._explained(where, error) from error
+
+    def _explained(self, where: str, error: RuntimeError) -> SyncError:
+        try:
+            behind = self._behind()
+        except RuntimeError as lost:
+            return lost_sender(self.spec, self.rank, lost)
+        who = f"; not heard from: {', '.join(behind)}" if behind else ""
+        message = (
+            f"weight sync of epoch {self.spec.epoch}, rank {self.rank} ({self.spec.members[self.rank]}) failed "
+            f"{where}{who} ({str(error).splitlines()[0]})"
+        )
+        return SyncError(message, self.spec.epoch, self.rank, behind)
+
+    def _behind(self) -> tuple[str, ...]:
+        """Receivers that have acknowledged less than the bucket before this one, or, at the end, not the end."""
+        if self._store.check(["done/0"]):
+            return absent(self.spec, self._store, "done")
+        if self._bucket == 0:
+            return ()
+        names = absent(self.spec, self._store, f"bucket {self._bucket - 1}")
+        return tuple(name for name in names if name != self.spec.members[0])
+
+
+def _process_group(spec: GroupSpec, rank: int, store: Store) -> Any:
+    import torch.distributed as dist
+
+    ours, size, timeout = dist.PrefixStore("group", store), len(spec.members), timedelta(seconds=spec.timeout_s)
+    if spec.device == "cpu":
+        return dist.ProcessGroupGloo(ours, rank, size, timeout)
+    options = dist.ProcessGroupNCCL.Options()
+    options._timeout = timeout
+    return dist.ProcessGroupNCCL(ours, rank, size, options)
