@@ -1,0 +1,411 @@
+"""What a run is told: one YAML file, read into frozen dataclasses and checked whole before anything heavy is imported.
+
+`load_config` gives the configuration or every problem it has, each with key, value, what is wrong and how to mend it
+(R31). Nothing here imports torch, Ray or vLLM. A `per_policy` section may hold, under a policy's name, keys that only
+this policy needs to be different; it is resolved on reading.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from roll_ts.core.policies import POLICIES, make_policy
+from roll_ts.core.settings import Deadlines, Layout, Problem, Settings, check_settings
+from roll_ts.trainers.protocol import TrainerConfig
+from roll_ts.typed_yaml import TypedReader, parse_yaml
+
+Policy = Literal["colocated", "disaggregated", "time_sharing"]
+
+
+@dataclass(frozen=True)
+class LayoutOptions:
+    """Who may use which device. On `cpu` a device is one pinned core, on `cuda` one GPU.
+
+    `ranks[i]` are the devices of rollout rank i.
+    """
+
+    ranks: tuple[tuple[int, ...], ...]
+    train_devices: tuple[int, ...]
+    device: Literal["cpu", "cuda"] = "cpu"
+
+
+@dataclass(frozen=True)
+class RolloutOptions:
+    """Sizes in groups, trajectories and tokens. A batch is `groups_per_batch` groups of `group_size` trajectories;
+    `async_ratio` bounds how far rollout may run ahead of training, in batches."""
+
+    groups_per_batch: int
+    group_size: int
+    max_turns: int
+    max_reply_tokens: int
+    max_context_tokens: int
+    async_ratio: float = 1.0
+    max_running_per_rank: int = 64
+    prefix_worth_tokens: int = 512
+
+
+@dataclass(frozen=True)
+class EnvironmentOptions:
+    """The environment and how many run at once: `workers` processes of `threads` episodes each."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    workers: int = 1
+    threads: int = 64
+
+
+@dataclass(frozen=True)
+class ScratchOptions:
+    """A tiny Qwen3-architecture policy made on the spot, with a character tokenizer."""
+
+    hidden: int = 128
+    layers: int = 4
+    ffn: int = 384
+    heads: int = 4
+    kv_heads: int = 2
+    positions: int = 1024
+    init_std: float = 0.02
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Where the first weights come from: a folder in Hugging Face format, or `scratch`. Exactly one of them."""
+
+    path: str | None = None
+    scratch: ScratchOptions | None = None
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Rollout engines. `kv_mib`: KV cache per device; `tick_s`: how often an engine reports progress."""
+
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    kv_mib: int = 64
+    block_size: int = 32
+    tick_s: float = 0.03
+
+
+@dataclass(frozen=True)
+class TrainerOptions(TrainerConfig):
+    """`TrainerConfig`, its model left to `model`; `resume` is a checkpoint folder to go on from (R28)."""
+
+    model: str = field(default="", init=False)
+    resume: str | None = None
+
+
+@dataclass(frozen=True)
+class WeightOptions:
+    """How weights go from trainer to engines, and the canary that proves them: `canary_tokens` greedy tokens whose
+    log-probs may differ by at most `canary_tolerance` nats (R19)."""
+
+    transport: Literal["broadcast", "object_store"] = "broadcast"
+    canary_tokens: int = 8
+    canary_tolerance: float = 1e-3
+
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """Greedy episodes before the first and after the last step."""
+
+    episodes: int = 0
+    first_seed: int = 1_000_000
+
+
+@dataclass(frozen=True)
+class ReplayCheckOptions:
+    """Greedy episodes that are played while training goes on, at these versions; the weights of the versions are kept,
+    so that `roll-ts verify` can replay a turn that moved between ranks."""
+
+    versions: tuple[int, ...] = ()
+    episodes: int = 8
+    first_seed: int = 2_000_000
+
+
+@dataclass(frozen=True)
+class RecoveryOptions:
+    """How often to try again before giving up, and how often to save (`checkpoint_every` steps; 0: only at the end)."""
+
+    max_restarts_per_rank: int = 2
+    max_replacements_per_member: int = 3
+    sync_retries: int = 2
+    checkpoint_every: int = 0
+
+
+@dataclass(frozen=True)
+class RayOptions:
+    """The Ray instance that the run starts. `object_store_mib`: shared memory for objects."""
+
+    object_store_mib: int = 256
+    log_to_driver: bool = False
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One run. `steps` optimizer steps; `out` is the run folder (null: runs/<name>-<policy>-<seed>)."""
+
+    name: str
+    policy: Policy
+    steps: int
+    layout: LayoutOptions
+    rollout: RolloutOptions
+    environment: EnvironmentOptions
+    model: ModelOptions
+    seed: int = 0
+    out: str | None = None
+    engine: EngineOptions = field(default_factory=EngineOptions)
+    trainer: TrainerOptions = field(default_factory=TrainerOptions)
+    weights: WeightOptions = field(default_factory=WeightOptions)
+    evaluation: EvaluationOptions = field(default_factory=EvaluationOptions)
+    replay_check: ReplayCheckOptions = field(default_factory=ReplayCheckOptions)
+    recovery: RecoveryOptions = field(default_factory=RecoveryOptions)
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    ray: RayOptions = field(default_factory=RayOptions)
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return Path(self.out or f"runs/{self.name}-{self.policy}-{self.seed}")
+
+    def settings(self) -> Settings:
+        """What the scheduler core is told."""
+        roll, back = self.rollout, self.recovery
+        return Settings(
+            layout=Layout(self.layout.ranks, self.layout.train_devices),
+            groups_per_batch=roll.groups_per_batch,
+            group_size=roll.group_size,
+            async_ratio=roll.async_ratio,
+            max_turns=roll.max_turns,
+            max_reply_tokens=roll.max_reply_tokens,
+            max_context_tokens=roll.max_context_tokens,
+            max_running_per_rank=roll.max_running_per_rank,
+            prefix_worth_tokens=roll.prefix_worth_tokens,
+            seed=self.seed,
+            evaluation_episodes=self.evaluation.episodes,
+            evaluation_seed=self.evaluation.first_seed,
+            checkpoint_every=back.checkpoint_every,
+            canary_tolerance=self.weights.canary_tolerance,
+            max_restarts_per_rank=back.max_restarts_per_rank,
+            max_replacements_per_member=back.max_replacements_per_member,
+            sync_retries=back.sync_retries,
+            deadlines=self.deadlines,
+        )
+
+
+def load_config(path: str | Path, overrides: Sequence[str] = ()) -> RunConfig | list[Problem]:
+    """The run that the file describes, changed by `overrides` ("dotted.key=value"); or all its problems."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return [Problem("(file)", str(path), f"cannot be read: {error}", "name an existing YAML file in UTF-8")]
+    data, problems = parse_yaml(text, str(path))
+    if data is None and problems:
+        return problems
+    if isinstance(data, Mapping):
+        data, more = _resolved(data, overrides)
+        problems += more
+    reader = TypedReader()
+    config: RunConfig = reader.read(RunConfig, data)
+    problems += reader.problems
+    problems += [problem for problem in check_config(config) if not _follows(problem, reader)]
+    return problems or config
+
+
+def dump_config(config: RunConfig) -> str:
+    """The configuration as YAML that `load_config` reads back to an equal one."""
+    return yaml.safe_dump(_plain(config), sort_keys=False)
+
+
+def check_config(config: RunConfig) -> list[Problem]:
+    """All problems that the values have with each other and with this machine."""
+    settings = config.settings()
+    found = check_settings(settings) + make_policy(config.policy).check(settings)
+    found = [problem._replace(key=_CORE_KEYS.get(problem.key, problem.key)) for problem in found]
+    found += [
+        Problem(f"trainer.{key}", repr(value), f"must be {must}", f"set it to a value that is {must}")
+        for key, value, must in config.trainer.problems()
+    ]
+    found += _low_numbers(config) + _check_devices(config, settings.layout) + _check_model(config)
+    found += _check_environment(config.environment)
+    return found
+
+
+def _follows(problem: Problem, reader: TypedReader) -> bool:
+    """Whether the problem only repeats one that was met while reading: the value it complains of is not the user's."""
+    told = {earlier.key for earlier in reader.problems}
+    section = problem.key.split(".")[0]
+    return (
+        any(problem.key == key or problem.key.startswith((f"{key}.", f"{key}[")) for key in told)
+        or any(key.split(".")[0] == section for key in reader.invented)
+        or any(key.rsplit(".", 1)[-1] in problem.wrong for key in reader.invented)
+        or "" in reader.invented
+    )
+
+
+_CORE_KEYS = (
+    {f.name: f"rollout.{f.name}" for f in dataclasses.fields(RolloutOptions)}
+    | {f.name: f"recovery.{f.name}" for f in dataclasses.fields(RecoveryOptions)}
+    | {"evaluation_episodes": "evaluation.episodes", "canary_tolerance": "weights.canary_tolerance"}
+)
+
+
+def _low_numbers(config: RunConfig) -> list[Problem]:
+    lowest: list[tuple[str, float, float]] = [
+        ("steps", config.steps, 1),
+        ("environment.workers", config.environment.workers, 1),
+        ("environment.threads", config.environment.threads, 1),
+        ("engine.kv_mib", config.engine.kv_mib, 1),
+        ("engine.block_size", config.engine.block_size, 1),
+        ("weights.canary_tokens", config.weights.canary_tokens, 1),
+        ("replay_check.episodes", config.replay_check.episodes, 1),
+        ("ray.object_store_mib", config.ray.object_store_mib, 80),
+        *((f"replay_check.versions[{i}]", v, 0) for i, v in enumerate(config.replay_check.versions)),
+    ]
+    found = [
+        Problem(key, repr(value), f"must be at least {low:g}", f"set {key} to {low:g} or more")
+        for key, value, low in lowest
+        if value < low
+    ]
+    for key, seconds in (("engine.tick_s", config.engine.tick_s),):
+        if seconds <= 0:
+            found.append(Problem(key, repr(seconds), "must be positive", "give a time in seconds, such as 0.03"))
+    return found
+
+
+def _check_devices(config: RunConfig, layout: Layout) -> list[Problem]:
+    found: list[Problem] = []
+    cores = os.cpu_count() or 1
+    parallel = config.trainer.tensor_parallel
+    if parallel > 0 and len(layout.train_devices) % parallel:
+        found.append(
+            Problem(
+                "trainer.tensor_parallel",
+                str(parallel),
+                f"does not divide the {len(layout.train_devices)} train devices",
+                "use a divisor, or train on other devices",
+            )
+        )
+    if config.layout.device == "cpu":
+        for device in sorted({d for rank in layout.ranks for d in rank} | set(layout.train_devices)):
+            if not 0 <= device < cores:
+                found.append(
+                    Problem("layout", str(device), f"is no core of this machine (0..{cores - 1})", "use its cores")
+                )
+    return found
+
+
+def _check_model(config: RunConfig) -> list[Problem]:
+    path, scratch = config.model.path, config.model.scratch
+    if (path is None) == (scratch is None):
+        said = "neither path nor scratch" if path is None else "both path and scratch"
+        return [Problem("model", said, "exactly one must say where the first weights come from", "keep one of them")]
+    found = []
+    if path is not None and not (Path(path) / "config.json").is_file():
+        found.append(Problem("model.path", path, "has no config.json", "name a folder in Hugging Face format"))
+    if scratch is not None and scratch.positions < config.rollout.max_context_tokens:
+        found.append(
+            Problem(
+                "model.scratch.positions",
+                str(scratch.positions),
+                f"is below rollout.max_context_tokens={config.rollout.max_context_tokens}",
+                "raise it, or lower the context",
+            )
+        )
+    if scratch is not None and (scratch.hidden % (2 * scratch.heads) or scratch.heads % scratch.kv_heads):
+        found.append(
+            Problem(
+                "model.scratch.hidden",
+                str(scratch.hidden),
+                f"must be a multiple of 2 * heads, and heads={scratch.heads} of kv_heads={scratch.kv_heads}",
+                "choose sizes that divide",
+            )
+        )
+    resume = config.trainer.resume
+    if resume is not None and not Path(resume).is_dir():
+        found.append(Problem("trainer.resume", resume, "is not a folder", "name a checkpoint folder of an earlier run"))
+    return found
+
+
+def _check_environment(options: EnvironmentOptions) -> list[Problem]:
+    from roll_ts.envs.protocol import env_spec, make_env
+
+    try:
+        spec = env_spec(options.name)
+    except KeyError as error:
+        return [Problem("environment.name", options.name, str(error.args[0]), "use a known environment")]
+    known = inspect.signature(spec.factory).parameters
+    found = [
+        Problem(f"environment.arguments.{name}", repr(value), "is not an argument", f"known: {', '.join(known)}")
+        for name, value in options.arguments.items()
+        if name not in known
+    ]
+    if not found:
+        try:
+            make_env(options.name, **options.arguments).close()
+        except (ValueError, TypeError) as error:
+            found.append(
+                Problem("environment.arguments", str(dict(options.arguments)), str(error), "correct the value")
+            )
+    return found
+
+
+def _resolved(data: Mapping[str, Any], overrides: Sequence[str]) -> tuple[dict[str, Any], list[Problem]]:
+    """A copy of `data` as one policy runs it: the file, then its `per_policy` section, then the overrides."""
+    changes, problems = _parse_overrides(overrides)
+    result = _merged(data, changes)
+    per_policy = result.pop("per_policy", None) or {}
+    if not isinstance(per_policy, dict):
+        return result, [*problems, Problem("per_policy", repr(per_policy), "must map policies to keys", "indent them")]
+    for name in per_policy:
+        if name not in POLICIES:
+            problems.append(Problem("per_policy", str(name), "is no policy", f"use {', '.join(POLICIES)}"))
+    own = per_policy.get(result.get("policy"))
+    return (_merged(_merged(result, own), changes) if isinstance(own, dict) else result), problems
+
+
+def _parse_overrides(overrides: Sequence[str]) -> tuple[dict[str, Any], list[Problem]]:
+    """Nested data of "dotted.key=value" texts."""
+    result: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            problems.append(Problem("--set", text, "is not KEY=VALUE", "write --set trainer.learning_rate=0.001"))
+            continue
+        parsed, wrong = parse_yaml(value, f"--set {key}")
+        problems += wrong
+        *path, last = key.strip().split(".")
+        change: Any = {last: parsed}
+        for name in reversed(path):
+            change = {name: change}
+        result = _merged(result, change)
+    return result, problems
+
+
+def _merged(below: Any, above: Any) -> Any:
+    """`below` with the keys of `above` on top; mappings merge, everything else is replaced."""
+    if not isinstance(below, Mapping) or not isinstance(above, Mapping):
+        return _copy(above)
+    keys = [*below, *(key for key in above if key not in below)]
+    return {key: _merged(below.get(key), above[key]) if key in above else _copy(below[key]) for key in keys}
+
+
+def _copy(data: Any) -> Any:
+    return {key: _copy(value) for key, value in data.items()} if isinstance(data, Mapping) else data
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value

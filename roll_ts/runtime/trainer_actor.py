@@ -1,0 +1,140 @@
+"""One rank of the trainer group in a process of its own.
+
+Every call goes to all ranks, because training is collective; rank 0 alone talks to the engines and keeps the published
+weights: a host copy of the present version that outlives the trainer's own parameters, so that a rank that comes late
+can still be served (R21).
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from roll_ts.config import RunConfig
+from roll_ts.engines.protocol import Canary
+from roll_ts.runtime.devices import pin_process, trainer_environment
+from roll_ts.runtime.transfer import Route, Sender, TransferPlan, open_transfer
+from roll_ts.trainers.protocol import ALL_PARTS, TrainerConfig
+from roll_ts.trainers.sample import unpack
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Published:
+    """The version that the trainer can send: its digest, and what a correct engine says to the canary prompt."""
+
+    version: int
+    digest: str
+    canary: Canary
+    seconds: float
+
+
+class TrainerActor:
+    """The methods that the controller calls on every rank."""
+
+    def __init__(self, config: TrainerConfig, rank: int, world_size: int, cores: Collection[int]) -> None:
+        pin_process(cores)
+        self._config, self._rank, self._world_size = config, rank, world_size
+        self._sender: Sender
+        self._trainer: Any = None
+        self._weights: dict[str, torch.Tensor] = {}
+
+    def free_port(self) -> int:
+        """A TCP port that is free on this host now."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            return int(probe.getsockname()[1])
+
+    def boot(self, port: int, resume: str | None) -> int:
+        """Build the model and join the group; goes on from the checkpoint `resume` if given. Returns the version."""
+        from roll_ts.trainers.megatron import MegatronTrainer
+
+        self._trainer = MegatronTrainer(self._config, self._rank, self._world_size, "127.0.0.1", port)
+        if resume is not None:
+            self._trainer.load(resume)
+        return int(self._trainer.version)
+
+    def train(self, packed: Mapping[str, Any]) -> dict[str, Any]:
+        """One optimizer step on the packed samples, on memory taken back if it was released. Returns the report."""
+        self._trainer.restore()
+        report: dict[str, Any] = self._trainer.train(unpack(packed)).as_dict()
+        return report
+
+    def publish(self, prompt: Sequence[int], tokens: int) -> Published:
+        """Copy the present weights to the host and say what a correct engine answers to the canary prompt."""
+        from roll_ts.weights.digest import digest
+
+        began = time.monotonic()
+        weights = self._trainer.export()
+        said, logprobs = self._trainer.greedy(prompt, tokens)
+        if self._rank == 0:
+            self._weights = weights
+        identity = digest(self._weights.items()) if self._rank == 0 else ""
+        seconds = time.monotonic() - began
+        return Published(int(self._trainer.version), identity, Canary(list(said), list(logprobs)), seconds)
+
+    def release(self, parts: str) -> int:
+        """Give memory back: "state" or "all". Returns the bytes that went back on this rank."""
+        return int(self._trainer.release(ALL_PARTS) if parts == "all" else self._trainer.release())
+
+    def save(self, folder: str) -> None:
+        """Write a checkpoint in Hugging Face format."""
+        self._trainer.save(folder)
+
+    def save_weights(self, folder: str) -> None:
+        """Write a model folder with the published weights (rank 0): what an engine needs to serve this version."""
+        from safetensors.torch import save_file
+
+        target, source = Path(folder), Path(self._config.model)
+        part = target.with_name(f".{target.name}.part")
+        part.mkdir(parents=True)
+        for name in ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"):
+            if (source / name).is_file():
+                shutil.copyfile(source / name, part / name)
+        save_file(self._weights, part / "model.safetensors", metadata={"format": "pt"})
+        part.rename(target)
+
+    def open_transfer(self, plan: TransferPlan) -> Route:
+        """Begin a transfer of the published weights (rank 0); says how receivers reach it."""
+        self._sender = open_transfer(plan, self._weights)
+        return self._sender.route
+
+    def connect(self) -> None:
+        """Wait for the receivers of the transfer opened last (rank 0). Raises SyncError naming who is missing."""
+        self._sender.connect()
+
+    def send(self) -> float:
+        """Send the published weights and end the transfer (rank 0). Returns the seconds it took."""
+        began = time.monotonic()
+        try:
+            self._sender.send(self._weights)
+        finally:
+            self._sender.close()
+        return time.monotonic() - began
+
+    def close(self) -> None:
+        """Leave the group."""
+        if self._trainer is not None:
+            self._trainer.close()
+
+
+def start_trainers(config: RunConfig, trainer: TrainerConfig) -> list[Any]:
+    """Start one process per training device; returns the actors' handles by rank, to be booted together."""
+    import ray
+
+    devices, kind = config.layout.train_devices, config.layout.device
+    actors = []
+    for rank, device in enumerate(devices):
+        environment = trainer_environment(kind, device)
+        options = {"num_cpus": 0, "concurrency_groups": {"control": 2}, "runtime_env": {"env_vars": environment}}
+        cores = (device,) if kind == "cpu" else ()
+        actors.append(ray.remote(TrainerActor).options(**options).remote(trainer, rank, len(devices), cores))
+    # AST: AST_POSTCONDITION(len(actors) > 0)
+    return actors
