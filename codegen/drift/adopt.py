@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from codegen.diagnostics import UsageError
 from codegen.drift.calls import CallGraph
 from codegen.drift.code import Code, Module, Place
-from codegen.drift.promises import read_promises
 from codegen.drift.raises import constructed
 from codegen.drift.report import public_callables
 from codegen.drift.signatures import Definition
@@ -51,7 +50,6 @@ class Adoption:
         if not self.modules:
             raise UsageError(f"{', '.join(packages)}: no public function or class in it")
         self.graph = CallGraph(code, list(modules.values()))
-        self.annotated = {m.name: read_promises(m.text, m.definitions.values()) for m in modules.values()}
         self.sketches = {m.name: list(_sketches(m, whole_classes)) for m in self.modules}
         self.entry_of = {
             f"{sketch.module.name}.{name}": sketch
@@ -105,7 +103,7 @@ class Adoption:
 
     def code_lines(self, sketch: Sketch) -> list[str]:
         """The sketches of all its definitions, one blank line between them."""
-        sketcher = Sketcher(sketch.module, self.annotated[sketch.module.name])
+        sketcher = Sketcher(sketch.module, sketch.module.annotated)
         lines: list[str] = []
         for name in sketch.names:
             definition = sketch.module.definitions[name]
@@ -155,7 +153,7 @@ class Adoption:
         for name in sketch.shown:
             for each in constructed(Place(sketch.module, sketch.module.definitions[name])):
                 for raised in sorted(self.graph.escapes(each, False), key=lambda found: found.line):
-                    if not self.annotated[raised.module.name].is_managed(raised.line):
+                    if not raised.module.annotated.is_managed(raised.line):
                         names[raised.name] = None
         return list(names)
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from codegen.diagnostics import UsageError
+from codegen.drift.promises import Annotated, read_promises
 from codegen.drift.signatures import Definition, dotted, read_definitions
 
 
@@ -33,7 +34,7 @@ class Place:
         return f"{self.module.shown}:{self.definition.line}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Module:
     """One source file. `shown` is its path relative to the project, with forward slashes."""
 
@@ -46,6 +47,11 @@ class Module:
     @cached_property
     def definitions(self) -> dict[str, Definition]:
         return read_definitions(self.tree)
+
+    @cached_property
+    def annotated(self) -> Annotated:
+        """The annotations of its definitions, and its managed blocks."""
+        return read_promises(self.text, self.definitions.values())
 
     @cached_property
     def lines(self) -> list[str]:

@@ -25,6 +25,7 @@ VALIDATION = "DRF013"
 FENCE = "DRF014"
 PENDING = "DRF015"
 AMBIGUOUS = "DRF016"
+BASES = "DRF017"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ def compare(documented: Definition, coded: Definition, strict: Strictness) -> It
         yield Difference(ASYNC, f"{name} is {here} in the document, {there} in the code", line)
     yield from _decorators(documented, coded)
     if documented.kind == "class":
+        yield from _bases(documented, coded, strict)
         yield from _fields(documented, coded, strict)
         return
     yield from _parameters(documented, coded, strict)
@@ -72,6 +74,18 @@ def _decorators(documented: Definition, coded: Definition) -> Iterator[Differenc
         yield Difference(
             DECORATOR, f"{documented.name}: @{decorator} stands in the code, not in the document", documented.line
         )
+
+
+def _bases(documented: Definition, coded: Definition, strict: Strictness) -> Iterator[Difference]:
+    if not documented.bases and not strict.types:
+        return
+    same = len(documented.bases) == len(coded.bases) and all(
+        same_annotation(ours, theirs) for ours, theirs in zip(documented.bases, coded.bases, strict=True)
+    )
+    if not same:
+        here, there = (", ".join(map(ast.unparse, each.bases)) or "nothing" for each in (documented, coded))
+        message = f"{documented.name} inherits from {here} here, from {there} in the code"
+        yield Difference(BASES, message, documented.line)
 
 
 def _parameters(documented: Definition, coded: Definition, strict: Strictness) -> Iterator[Difference]:

@@ -8,12 +8,11 @@ that a called function raises it; then the call must be there.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 
 from codegen.document.model import Entry
 from codegen.drift.calls import CallGraph, Raise
-from codegen.drift.code import Module, Place
-from codegen.drift.promises import Annotated
+from codegen.drift.code import Place
 from codegen.drift.section import Documented, DocumentedError, documented_errors, raised_in_fence
 
 # Builtin exceptions that come from a `raise` as a rule; others (KeyError, OSError …) any expression may raise.
@@ -25,31 +24,36 @@ def error_differences(
     entry: Entry,
     pairs: list[tuple[Documented, Place]],
     graph: CallGraph,
-    annotated: Callable[[Module], Annotated],
 ) -> Iterator[tuple[str, str]]:
     """Message and fix for every exception that only the document or only the code knows."""
     if not pairs:
         return
-    listed = documented_errors(entry)
-    in_fences = {name for documented, _ in pairs for name in raised_in_fence(documented.definition)}
-    known = {name.rpartition(".")[2] for name in [*in_fences, *(error.name for error in listed)]}
+    for name, each in undocumented_raises(entry, pairs, graph).items():
+        fix = f"Add `{name} when …` to the entry's `errors:`."
+        yield f"{name} is raised ({each.module.shown}:{each.line}) and not documented", fix
     functions = [place for _, pair in pairs for place in constructed(pair)]
-    must: dict[str, Raise] = {}
-    for place in functions:
-        for each in sorted(graph.escapes(place, False), key=lambda found: found.line):
-            if not annotated(each.module).is_managed(each.line):
-                must.setdefault(each.name, each)
-    for name, each in sorted(must.items()):
-        if known.isdisjoint(graph.ancestry(each.module, name)):
-            fix = f"Add `{name} when …` to the entry's `errors:`."
-            yield f"{name} is raised ({each.module.shown}:{each.line}) and not documented", fix
     may: frozenset[Raise] = frozenset().union(*(graph.escapes(place, True) for place in functions))
     possible = {name for each in may for name in graph.ancestry(each.module, each.name)}
-    for error in listed:
+    for error in documented_errors(entry):
         reason = _unraised(error, possible, functions, graph)
         if reason:
             fix = f"Raise it, drop it, or name the call it comes from: `{error.name} from json.loads when …`."
             yield f"{error.name} is documented and {reason}", fix
+
+
+def undocumented_raises(entry: Entry, pairs: Iterable[tuple[Documented, Place]], graph: CallGraph) -> dict[str, Raise]:
+    """The exceptions that leave an entry's code and that the entry does not name, by name."""
+    pairs = list(pairs)
+    in_fences = {name for documented, _ in pairs for name in raised_in_fence(documented.definition)}
+    listed = {error.name for error in documented_errors(entry)}
+    known = {name.rpartition(".")[2] for name in in_fences | listed}
+    found: dict[str, Raise] = {}
+    for place in (place for _, pair in pairs for place in constructed(pair)):
+        for each in sorted(graph.escapes(place, False), key=lambda raised: raised.line):
+            managed = each.module.annotated.is_managed(each.line)
+            if not managed and known.isdisjoint(graph.ancestry(each.module, each.name)):
+                found.setdefault(each.name, each)
+    return dict(sorted(found.items()))
 
 
 def constructed(place: Place) -> Iterator[Place]:

@@ -18,9 +18,8 @@ from codegen.drift import compare as codes
 from codegen.drift.calls import CallGraph
 from codegen.drift.code import Code, Module, Place, is_public_module
 from codegen.drift.compare import Strictness, compare
-from codegen.drift.promises import Annotated, Promise, read_promises
 from codegen.drift.raises import error_differences
-from codegen.drift.section import Documented, documented_definitions
+from codegen.drift.section import Documented, documented_definitions, place_of
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,13 @@ class _Comparison:
     only: frozenset[str] | None
     strict_pending: bool
     findings: list[Finding] = field(default_factory=list)
-    _annotated: dict[str, Annotated] = field(default_factory=dict)
 
     def report(self) -> DriftReport:
         self.shown = _relative(self.document.path, self.code.root)
-        self.pending_ids = frozenset() if self.strict_pending else _not_started(self.document)
+        self.pending_ids = frozenset() if self.strict_pending else not_started(self.document)
         definitions, bad = documented_definitions(self.document)
-        self.roots = self._root_modules()
+        self._missing_roots()
+        self.roots = root_modules(self.document, self.code)
         self.graph = CallGraph(self.code, self.roots)
         for fence in bad:
             if self._wanted(fence.entry):
@@ -100,20 +99,14 @@ class _Comparison:
     def _wanted(self, entry: Entry) -> bool:
         return self.only is None or entry.id in self.only
 
-    def _root_modules(self) -> list[Module]:
-        found: dict[str, Module] = {}
+    def _missing_roots(self) -> None:
         for root in self.document.front.roots:
-            path = self.code.root / root
-            if not path.exists() and not path.with_suffix(".py").is_file():
+            if not has_root(self.code, root):
                 severity: Severity = "note" if self.pending_ids else "error"
-                message = f"root {root} does not exist"
                 line = self.document.front.lines.get("roots", self.document.front.line) or 1
                 fix = "Correct `roots` in the front matter, or write the code."
+                message = f"root {root} does not exist"
                 self.findings.append(Finding(self.shown, line, 1, codes.MISSING, message, severity, fix))
-                continue
-            for module in self.code.modules_under(root):
-                found[module.name] = module
-        return list(found.values())
 
     def _add(self, entry: Entry, line: int, code: str, message: str, fix: str | None = None) -> None:
         if entry.id in self.pending_ids:
@@ -124,11 +117,7 @@ class _Comparison:
     def _pairs(self, definitions: list[Documented]) -> list[tuple[Documented, Place]]:
         pairs = []
         for documented in definitions:
-            name = documented.definition.name
-            if documented.module:
-                place = self.code.find(documented.module, name)
-            else:
-                place = self.code.resolve(documented.full_name)
+            place = place_of(documented, self.code)
             if place:
                 pairs.append((documented, place))
             elif not self._owner_is_missing(documented):
@@ -161,7 +150,7 @@ class _Comparison:
 
     def _promises(self, documented: Documented, place: Place) -> None:
         ours = Counter(text for text, _ in documented.promises)
-        theirs = Counter(promise.text for promise in self._code_promises(place))
+        theirs = Counter(promise.text for promise in place.module.annotated.promises.get(place.definition.name, ()))
         lines = dict(documented.promises)
         name = documented.definition.name
         for text in (ours - theirs).elements():
@@ -171,22 +160,12 @@ class _Comparison:
             message = f"{name}: the code carries `{text}`, which the document does not promise ({place.where})"
             self._add(documented.entry, documented.line, codes.VALIDATION, message)
 
-    def _annotated_module(self, module: Module) -> Annotated:
-        if module.name not in self._annotated:
-            self._annotated[module.name] = read_promises(module.text, module.definitions.values())
-        return self._annotated[module.name]
-
-    def _code_promises(self, place: Place) -> tuple[Promise, ...]:
-        return self._annotated_module(place.module).promises.get(place.definition.name, ())
-
     def _errors(self, pairs: list[tuple[Documented, Place]]) -> None:
         by_entry: dict[str, list[tuple[Documented, Place]]] = {}
         for documented, place in pairs:
             by_entry.setdefault(documented.entry.id, []).append((documented, place))
         for entry in self.document.entries:
-            for message, fix in error_differences(
-                entry, by_entry.get(entry.id, []), self.graph, self._annotated_module
-            ):
+            for message, fix in error_differences(entry, by_entry.get(entry.id, []), self.graph):
                 self._add(entry, _errors_line(entry), codes.RAISE, f"entry {entry.id}: {message}", fix)
 
     def _coverage(self, definitions: list[Documented], pairs: list[tuple[Documented, Place]]) -> Coverage:
@@ -224,7 +203,20 @@ def public_callables(module: Module) -> list[str]:
     return [name for name, each in module.definitions.items() if each.is_public]
 
 
-def _not_started(document: Document) -> frozenset[str]:
+def root_modules(document: Document, code: Code) -> list[Module]:
+    """The modules below a document's roots, in their order; roots without code are left out."""
+    roots = [root for root in document.front.roots if has_root(code, root)]
+    found = {module.name: module for root in roots for module in code.modules_under(root)}
+    return list(found.values())
+
+
+def has_root(code: Code, root: str) -> bool:
+    """Whether there is code at a root yet."""
+    return (code.root / root).exists() or (code.root / f"{root}.py").is_file()
+
+
+def not_started(document: Document) -> frozenset[str]:
+    """Ids of the entries whose rows in Section 6 all say NOT_STARTED."""
     statuses: dict[str, set[str]] = {}
     for step in document.steps:
         for method in step.methods:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from codegen.document.model import Document, Entry, Fence
+from codegen.drift.code import Code, Place
 from codegen.drift.promises import Annotated, read_promises
 from codegen.drift.signatures import Definition, dotted, read_definitions
 
@@ -27,13 +28,16 @@ class DocumentedError:
 
 @dataclass(frozen=True)
 class Documented:
-    """One definition in a fence. `line` is its line in the document; lines of `definition` count in the fence."""
+    """One definition in a fence. `line` is its line in the document; lines of `definition` count in the fence.
+    `key` is its name without the class that the heading gives; `siblings` are all definitions of the fence, placed."""
 
     entry: Entry
     module: str
     definition: Definition
     fence_line: int
+    fence_lines: tuple[str, ...]
     annotated: Annotated
+    siblings: tuple[Definition, ...]
     key: str
 
     @property
@@ -113,10 +117,21 @@ def _read_fence(entry: Entry, fence: Fence, names: list[str]) -> Iterator[Docume
     definitions = read_definitions(ast.parse(fence.code))
     annotated = read_promises(fence.code, definitions.values())
     tops = {name: top_prefix(each, names) for name, each in definitions.items() if not each.owner}
-    for name, definition in definitions.items():
-        prefix = tops.get(name.partition(".")[0], "")
-        placed = replace(definition, name=prefix + name)
-        yield Documented(entry, entry.module, placed, fence.line, annotated, name)
+    placed = {
+        name: replace(definition, name=tops.get(name.partition(".")[0], "") + name)
+        for name, definition in definitions.items()
+    }
+    lines = tuple(fence.code.split("\n"))
+    siblings = tuple(placed.values())
+    for name, definition in placed.items():
+        yield Documented(entry, entry.module, definition, fence.line, lines, annotated, siblings, name)
+
+
+def place_of(documented: Documented, code: Code) -> Place | None:
+    """The definition in the code that a documented one means."""
+    if documented.module:
+        return code.find(documented.module, documented.definition.name)
+    return code.resolve(documented.full_name)
 
 
 def top_prefix(definition: Definition, names: Iterable[str]) -> str:

@@ -30,14 +30,14 @@ class Sketcher:
 
     def function(self, definition: Definition) -> list[str]:
         """Decorators, signature and shortened body."""
-        return [*self._decorators(definition), *signature_lines(definition), *self._body(definition)]
+        return [*self.decorators(definition), *signature_lines(definition), *self._body(definition)]
 
     def class_(self, definition: Definition, members: list[list[str]]) -> list[str]:
         """Decorators, head and fields, then the given members, already sketched."""
         node = definition.node
         assert isinstance(node, ast.ClassDef)
         bases = ", ".join(ast.unparse(each) for each in [*node.bases, *node.keywords])
-        lines = [*self._decorators(definition), f"class {node.name}{f'({bases})' if bases else ''}:"]
+        lines = [*self.decorators(definition), f"class {node.name}{f'({bases})' if bases else ''}:"]
         body = [_INDENT + text for text in self._annotations(definition.name, 0, 10**9)]
         shown = {field.line for field in definition.fields}
         for statement in node.body:
@@ -51,7 +51,8 @@ class Sketcher:
             )
         return lines + (body or [f"{_INDENT}..."])
 
-    def _decorators(self, definition: Definition) -> list[str]:
+    def decorators(self, definition: Definition) -> list[str]:
+        """One line for each decorator."""
         return [f"@{self._one_line(each)}" for each in definition.node.decorator_list]
 
     def _body(self, definition: Definition) -> list[str]:

@@ -1,0 +1,181 @@
+"""Bring Section 5 up to code that moved first: the edits that make the document say what the code says.
+
+Signatures, fields and annotations that differ are rewritten from the code, undocumented exceptions are added to
+`errors:`, undocumented callables get an entry at the end of their module. What only the document has stays: taking
+back a promise is the author's decision, and so is an entry that is not started. The digest of a DONE method whose
+text was brought up to its code is taken again, unless it was stale before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codegen.document.edit import LineEdit, apply_edits, set_method_status
+from codegen.document.model import Document, Entry
+from codegen.document.parse import parse_document
+from codegen.drift.adopt import Adoption, Sketch
+from codegen.drift.calls import CallGraph
+from codegen.drift.code import Code, Place
+from codegen.drift.compare import Strictness, compare
+from codegen.drift.fence_edits import FenceEdits
+from codegen.drift.raises import undocumented_raises
+from codegen.drift.report import DriftReport, drift, not_started, root_modules
+from codegen.drift.section import Documented, documented_definitions, place_of
+from codegen.drift.signatures import Definition
+from codegen.drift.sketch import Sketcher, signature_lines
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The new text, and the drift that is left for the author."""
+
+    text: str
+    left: DriftReport
+
+
+def propose(document: Document, code: Code) -> Proposal:
+    """The document's text with Section 5 brought up to the code."""
+    new = document
+    for edits in (_rewritten_definitions, _documented_raises, _new_entries):
+        new = parse_document(apply_edits(new, edits(new, code)), document.path)
+    new = _sealed_again(document, new, code)
+    return Proposal(new.text, drift(new, code))
+
+
+def _rewritten_definitions(document: Document, code: Code) -> Iterator[LineEdit]:
+    pending = not_started(document)
+    for documented in documented_definitions(document)[0]:
+        place = place_of(documented, code)
+        if place is None or documented.entry.id in pending:
+            continue
+        lines = FenceEdits(document, documented)
+        promised = sorted(text for text, _ in documented.promises)
+        annotated = place.module.annotated
+        held = sorted(each.text for each in annotated.promises.get(place.definition.name, ()))
+        differs = any(compare(documented.definition, place.definition, Strictness()))
+        sketcher = Sketcher(place.module, annotated)
+        if place.definition.kind != documented.definition.kind:
+            continue
+        if place.definition.kind == "class":
+            hidden = _hidden_constructor(documented, place)
+            if differs or promised != held or hidden:
+                constructor = sketcher.function(hidden) if hidden else []
+                yield from lines.class_head(sketcher.class_(place.definition, []), constructor)
+        elif promised != held and not _is_shown_elsewhere(document, documented):
+            yield lines.whole(sketcher.function(place.definition))
+        elif differs:
+            yield lines.signature(sketcher.decorators(place.definition), signature_lines(place.definition))
+
+
+def _hidden_constructor(documented: Documented, place: Place) -> Definition | None:
+    """The `__init__` that a class fence must show and does not."""
+    constructor = place.module.definitions.get(f"{place.definition.name}.__init__")
+    if constructor is None or len(constructor.parameters) < 2:
+        return None
+    names = {each.name for each in documented.siblings}
+    return None if f"{documented.definition.name}.__init__" in names else constructor
+
+
+def _is_shown_elsewhere(document: Document, documented: Documented) -> bool:
+    """Whether this is the short form of a definition that has a fence of its own."""
+    if not documented.definition.elided or documented.promises:
+        return False
+    return any(
+        each.full_name == documented.full_name and each.entry is not documented.entry
+        for each in documented_definitions(document)[0]
+    )
+
+
+def _documented_raises(document: Document, code: Code) -> Iterator[LineEdit]:
+    pending = not_started(document)
+    graph = CallGraph(code, root_modules(document, code))
+    pairs: dict[str, list[tuple[Documented, Place]]] = {}
+    for documented in documented_definitions(document)[0]:
+        place = place_of(documented, code)
+        if place:
+            pairs.setdefault(documented.entry.id, []).append((documented, place))
+    for entry in document.entries:
+        if entry.id not in pending and entry.id in pairs:
+            names = list(undocumented_raises(entry, pairs[entry.id], graph))
+            if names:
+                yield _errors_edit(document, entry, names)
+
+
+def _errors_edit(document: Document, entry: Entry, names: list[str]) -> LineEdit:
+    field = entry.fields.get("errors")
+    if field:
+        line = document.lines[field.line - 1].rstrip("\r\n")
+        if not entry.errors:
+            line = line[: line.index(":") + 1]
+        more = "; ".join(names)
+        joint = " " if line.endswith(":") else "; "
+        return LineEdit(field.line, field.line, (line.rstrip(" .") + joint + more,))
+    item = f"- errors: {'; '.join(names)}"
+    if entry.fields:
+        last = max(each.line_end for each in entry.fields.values())
+        return LineEdit(last + 1, last, (item,))
+    first = entry.fences[0].line
+    return LineEdit(first, first - 1, (item, ""))
+
+
+def _new_entries(document: Document, code: Code) -> Iterator[LineEdit]:
+    uncovered = drift(document, code).coverage.uncovered
+    names = {f"{module}.{name}" for module, found in uncovered.items() for name in found}
+    if not names:
+        return
+    adoption = Adoption(code, list(document.front.roots))
+    chapter = document.section("5")
+    end = chapter.line_end if chapter else len(document.lines)
+    number = max([0, *(int(module.id.partition(".")[2] or 0) for module in document.modules)])
+    appended: list[str] = []
+    for module in adoption.modules:
+        sketches = [part for each in adoption.sketches[module.name] if (part := _only(each, names))]
+        if not sketches:
+            continue
+        entries = [entry for entry in document.entries if entry.module == module.name]
+        if entries:
+            parent, _, last = entries[-1].id.rpartition(".")
+            at = entries[-1].line_end
+            lines = _entries(adoption, sketches, parent, int(last))
+            yield _insert(document, at, lines)
+        else:
+            number += 1
+            appended += [f"### 5.{number} `{module.name}`", "", *_entries(adoption, sketches, f"5.{number}", 0)]
+    if appended:
+        yield _insert(document, end, appended)
+
+
+def _entries(adoption: Adoption, sketches: list[Sketch], parent: str, last: int) -> list[str]:
+    lines: list[str] = []
+    for at, sketch in enumerate(sketches, last + 1):
+        lines += [*adoption.entry(sketch, f"{parent}.{at}"), ""]
+    return lines
+
+
+def _insert(document: Document, after: int, lines: list[str]) -> LineEdit:
+    """Insert below a line, one blank line before what is new."""
+    if document.lines[after - 1].strip():
+        lines = ["", *lines[:-1]]
+    return LineEdit(after + 1, after, tuple(lines))
+
+
+def _only(sketch: Sketch, names: set[str]) -> Sketch | None:
+    """The part of a sketch whose names are among `names`."""
+    kept = tuple(name for name in sketch.names if f"{sketch.module.name}.{name}" in names)
+    return Sketch(sketch.module, kept, {name: sketch.members.get(name, ()) for name in kept}) if kept else None
+
+
+def _sealed_again(old: Document, new: Document, code: Code) -> Document:
+    """Take the digest of DONE methods again whose entry was fresh before and agrees with the code now."""
+    drifting = {finding.line for finding in drift(new, code).findings if finding.severity == "error"}
+    for step in old.steps:
+        for method in step.methods:
+            before, after = old.entry_of(method), new.entry_of(method)
+            if before is None or after is None or method.status != "DONE":
+                continue
+            fresh = method.digest == before.digest and after.digest != before.digest
+            if fresh and not any(after.line <= line <= after.line_end for line in drifting):
+                text = set_method_status(new, step.number, method.section or method.name, "DONE", after.digest)
+                new = parse_document(text, new.path)
+    return new

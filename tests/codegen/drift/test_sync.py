@@ -1,0 +1,152 @@
+"""Code that moved first is brought into the document: what differed is rewritten, the rest of the text stays."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from codegen.document.parse import parse_document
+from codegen.drift.code import Code
+from codegen.drift.sync import propose
+
+if TYPE_CHECKING:
+    from tests.codegen.drift.conftest import Project
+
+
+def proposed(project: Project) -> tuple[list[str], list[str]]:
+    """Changed lines of the document, and the messages of the drift that is left."""
+    project.write()
+    document = parse_document(project.section, project.root / "design" / "shelf.md")
+    proposal = propose(document, Code(project.root))
+    diff = difflib.unified_diff(project.section.split("\n"), proposal.text.split("\n"), n=0, lineterm="")
+    changed = [line for line in diff if not line.startswith(("---", "+++", "@@"))]
+    return changed, [finding.message for finding in proposal.left.findings]
+
+
+def test_nothing_is_proposed_where_code_and_document_agree(project: Project) -> None:
+    assert proposed(project) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        (
+            "retries: int = 3)",
+            "retries: int = 5, *, hurry: bool = False)",
+            [
+                '-async def send(self, place: int, retries: int = 3) -> "Parcel": ...',
+                "+async def send(self, place: int, retries: int = 5, *, hurry: bool = False) -> Parcel: ...",
+            ],
+        ),
+        (
+            "put(self, parcel: Parcel, *, label: str | None = None)",
+            "put(self, packet: Parcel)",
+            [
+                "-def put(self, parcel: Parcel, *, label: Optional[str] = None) -> int:",
+                "+def put(self, packet: Parcel) -> int:",
+            ],
+        ),
+        (
+            "weight: float = 1.0",
+            "weight: float = 2.0\n    colour: str = ''",
+            ["-    weight: float = 1.0", "+    weight: float = 2.0", "+    colour: str = ''"],
+        ),
+        ("    @property\n", "", ["-    @property"]),
+        (
+            "VAL_INT_RANGE(room, min=1)",
+            "VAL_INT_RANGE(room, min=2) - one is no shelf",
+            [
+                "-        # VAL: VAL_INT_RANGE(room, min=1)",
+                "-        ...",
+                "+        # VAL: VAL_INT_RANGE(room, min=2) - one is no shelf",
+                "+        self.room = room",
+                "+        self.parcels: list[Parcel] = []",
+            ],
+        ),
+        (
+            "class Full(Exception):",
+            "class Full(ValueError):",
+            ["-class Full(Exception): ...", "+class Full(ValueError):", "+    ..."],
+        ),
+    ],
+)
+def test_a_definition_that_moved_is_rewritten_and_no_other_line(
+    project: Project, old: str, new: str, changed: list[str]
+) -> None:
+    assert proposed(project.change_code(old, new)) == (changed, [])
+
+
+def test_an_undocumented_callable_gets_an_entry_at_the_end_of_its_module(project: Project) -> None:
+    project.change_code("def weigh(", 'def heavy(it: Parcel) -> bool:\n    """Whether it is."""\n\n\ndef weigh(')
+    changed, left = proposed(project)
+    assert left == []
+    assert changed == [
+        "+#### 5.1.6 `heavy`",
+        "+",
+        "+Whether it is.",
+        "+",
+        "+- deps: `Parcel`",
+        "+- decisions: -",
+        "+",
+        "+```python",
+        "+def heavy(it: Parcel) -> bool:",
+        "+    ...",
+        "+```",
+        "+",
+    ]
+
+
+def test_a_new_module_gets_a_heading_at_the_end_of_section_5(project: Project) -> None:
+    project.write()
+    (project.root / "store" / "till.py").write_text("def pay(amount: int) -> None: ...\n")
+    changed, left = proposed(project)
+    assert left == []
+    assert changed[:3] == ["+### 5.2 `store.till`", "+", "+#### 5.2.1 `pay`"]
+
+
+def test_an_undocumented_exception_is_added_to_the_errors(project: Project) -> None:
+    project.change_code("        self.parcels.append(parcel)\n", "        raise KeyError('x')\n")
+    changed, left = proposed(project)
+    assert changed == ["-- errors: Full when no place is free", "+- errors: Full when no place is free; KeyError"]
+    assert left == []
+
+
+def test_an_exception_of_an_entry_without_errors_gets_the_line(project: Project) -> None:
+    project.change_code("    return sum(parcel", "    if not parcels:\n        raise Full('x')\n    return sum(parcel")
+    changed, left = proposed(project)
+    assert changed == ["+- errors: Full", "+"]
+    assert left == []
+
+
+def test_a_hidden_constructor_is_shown(project: Project) -> None:
+    shown = "    def __init__(self, room: int) -> None:\n        # VAL: VAL_INT_RANGE(room, min=1)\n        ...\n\n"
+    changed, left = proposed(project.change_section(shown, ""))
+    assert "+    def __init__(self, room: int) -> None:" in changed
+    assert left == []
+
+
+def test_what_only_the_document_has_is_left_to_the_author(project: Project) -> None:
+    changed, left = proposed(project.change_code("def weigh(", "def _weigh("))
+    assert changed == []
+    assert left == ["store.shelf.weigh is in the document, not in the code (nearest: _weigh, store/shelf.py:56)"]
+
+
+def test_the_digest_of_a_done_method_is_taken_again_with_its_text(project: Project) -> None:
+    document = parse_document(project.section)
+    old = {entry.id: entry.digest for entry in document.entries}
+    project.change_section("| 5.1.5 | DONE | - |", f"| 5.1.5 | DONE | {old['5.1.5']} |")
+    project.change_code("parcels: list[Parcel]) -> float", "parcels: list[Parcel]) -> int")
+    project.write()
+    new = parse_document(propose(parse_document(project.section), Code(project.root)).text)
+    row = new.steps[0].methods[1]
+    assert row.digest == new.entry_by_id["5.1.5"].digest != old["5.1.5"]
+
+
+def test_a_method_that_was_stale_before_stays_stale(project: Project) -> None:
+    project.change_section("| 5.1.5 | DONE | - |", "| 5.1.5 | DONE | 00000000 |")
+    project.change_code("parcels: list[Parcel]) -> float", "parcels: list[Parcel]) -> int")
+    project.write()
+    new = parse_document(propose(parse_document(project.section), Code(project.root)).text)
+    assert new.steps[0].methods[1].digest == "00000000"
