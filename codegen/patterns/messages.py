@@ -44,6 +44,10 @@ class Fields:
         """The value as `str` shows it, for values that cannot be long."""
         return self._mark(source, "")
 
+    def text(self, source: str) -> str:
+        """The value as `str` shows it, cut after MAX_REPR characters."""
+        return self._mark(source, f"!s:.{MAX_REPR}")
+
     def _mark(self, source: str, conversion: str) -> str:
         self.found.append(Field(source, conversion))
         return f"\x00{len(self.found) - 1}\x00"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from codegen.patterns.arguments import UNBOUNDED
 from codegen.patterns.messages import escape
-from codegen.patterns.source import atom, elements, is_literal, is_simple, parse
+from codegen.patterns.source import atom, elements, is_literal, is_simple, operand, parse
 
 if TYPE_CHECKING:
     from jinja2 import nodes
@@ -27,7 +27,7 @@ VARIABLES = frozenset(
 )
 FUNCTIONS = frozenset({"fresh", "code"})
 STATEMENT_NAMES = VARIABLES | FUNCTIONS | {"message", "body", "claim"}
-MESSAGE_NAMES = VARIABLES | FUNCTIONS | {"value", "small", "plain", "show"}
+MESSAGE_NAMES = VARIABLES | FUNCTIONS | {"value", "small", "plain", "text", "show"}
 MAX_LOOPS = 2
 
 
@@ -48,13 +48,18 @@ def code(form: str, *parts: str) -> str:
     return texts[0] + "".join(part + text for part, text in zip(parts, texts[1:], strict=True))
 
 
+def _repeats(texts: list[str]) -> list[str]:
+    """For each source that is a string literal seen before: the position of its first occurrence; else ""."""
+    return [str(texts.index(t)) if _is_string(t) and texts.index(t) < n else "" for n, t in enumerate(texts)]
+
+
 def _is_numeric(text: str) -> bool:
     """Whether the classes named accept int or float and do not name bool."""
     names = {node.id for node in ast.walk(parse(text)) if isinstance(node, ast.Name)}
     return bool(names & {"int", "float"}) and "bool" not in names
 
 
-FILTERS = {"fmt": escape, "atom": atom, "elements": elements, "unquoted": _unquoted, "join": None, "length": None,
+FILTERS = {"fmt": escape, "operand": operand, "repeats": _repeats, "atom": atom, "elements": elements, "unquoted": _unquoted, "join": None, "length": None,
            "first": None, "last": None}  # fmt: skip
 TESTS = {
     "unset": lambda text: text == "None",
@@ -95,17 +100,19 @@ def template_problems(pattern: Pattern, which: str) -> Iterator[tuple[str, int]]
     source = pattern.template if which == "template" else pattern.message
     try:
         tree = environment().parse(source)
+        refused = list(_refused(tree, 0))
+        names = set() if refused else meta.find_undeclared_variables(tree)
     except TemplateSyntaxError as error:
         yield error.message or "syntax error", error.lineno
         return
     except RecursionError:
         yield "nested too deeply", 1
         return
+    yield from refused
     known = (STATEMENT_NAMES if which == "template" else MESSAGE_NAMES) | {p.name for p in pattern.parameters}
-    for name in sorted(meta.find_undeclared_variables(tree) - known):
+    for name in sorted(names - known):
         line = next((n.lineno for n in tree.find_all(nodes.Name) if n.name == name), 1)
         yield f"unknown name {name}; a template may use {', '.join(sorted(known))}", line
-    yield from _refused(tree, 0)
 
 
 def _refused(node: nodes.Node, loops: int) -> Iterator[tuple[str, int]]:
