@@ -101,7 +101,8 @@ def _parameters(documented: Definition, coded: Definition, strict: Strictness) -
         for key in extra:
             yield Difference(PARAMETER, f"{name}: parameter `{key}` of the code is not in the document", line)
     shared = [key for key in ours if key in theirs]
-    if _positional(ours, shared) != _positional(theirs, shared):
+    placed = _positional(ours) & _positional(theirs)
+    if [key for key in ours if key in placed] != [key for key in theirs if key in placed]:
         there = ", ".join(key for key in theirs if key in ours)
         yield Difference(ORDER, f"{name}: the parameters stand in another order in the code ({there})", line)
     for key in shared:
@@ -179,8 +180,8 @@ def _callable_parameters(definition: Definition) -> dict[str, Parameter]:
     return {parameter.name: parameter for parameter in parameters}
 
 
-def _positional(parameters: dict[str, Parameter], names: list[str]) -> list[str]:
-    return [key for key in parameters if key in names and parameters[key].kind.startswith("positional")]
+def _positional(parameters: dict[str, Parameter]) -> set[str]:
+    return {key for key, parameter in parameters.items() if parameter.kind.startswith("positional")}
 
 
 def _type(annotation: ast.expr | None) -> str:
