@@ -90,7 +90,8 @@ def _message(pattern: Pattern, bound: Bound, site: Site, variables: dict[str, An
         return text if is_literal(text) else fields.value(text)
 
     names = {
-        **variables, "value": fields.value, "small": fields.small, "plain": fields.plain, "text": fields.text, "show": show,
+        **variables, "value": fields.value, "small": fields.small, "plain": fields.plain, "text": fields.text,
+        "show": show,
         "described": _described(variables["expression"], site, fields) if pattern.target == "expression" else "",
     }  # fmt: skip
     return fields.parts(_run(pattern, pattern.message, names).strip())

@@ -59,8 +59,10 @@ def _is_numeric(text: str) -> bool:
     return bool(names & {"int", "float"}) and "bool" not in names
 
 
-FILTERS = {"fmt": escape, "operand": operand, "repeats": _repeats, "atom": atom, "elements": elements, "unquoted": _unquoted, "join": None, "length": None,
-           "first": None, "last": None}  # fmt: skip
+FILTERS = {
+    "fmt": escape, "operand": operand, "atom": atom, "elements": elements, "repeats": _repeats, "unquoted": _unquoted,
+    "join": None, "length": None,
+}  # fmt: skip
 TESTS = {
     "unset": lambda text: text == "None",
     "unbounded": lambda text: text == "None" or text in UNBOUNDED,

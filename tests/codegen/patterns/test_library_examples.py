@@ -1,0 +1,37 @@
+"""The shipped library: each example holds, and the examples decide what the pattern checks."""
+
+from __future__ import annotations
+
+import pytest
+
+from codegen.patterns import Pattern, load_library, run_examples
+from codegen.patterns.examples import render_example, run_example
+from codegen.patterns.model import Example
+from tests.codegen.patterns.mutants import mutants
+
+PATTERNS = list(load_library())
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda p: p.id)
+def test_each_example_holds(pattern: Pattern) -> None:
+    wrong = [f"line {r.example.line}: {r.detail}" for r in run_examples(pattern) if r.status == "failed"]
+    assert not wrong
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda p: p.id)
+def test_a_weakened_check_fails_an_example(pattern: Pattern) -> None:
+    survivors = []
+    annotations: dict[object, list[Example]] = {}
+    for example in pattern.examples:
+        annotations.setdefault((example.use, example.each, example.note), []).append(example)
+    for examples in annotations.values():
+        for what, source in mutants(render_example(pattern, examples[0])):
+            results = [run_example(pattern, example, source) for example in examples]
+            if all(result.status == "passed" for result in results):
+                survivors.append(f"{examples[0].use}: {what}")
+    assert not survivors
+
+
+def test_the_library_has_at_least_25_patterns_and_150_examples() -> None:
+    assert len(PATTERNS) >= 25
+    assert sum(len(pattern.examples) for pattern in PATTERNS) >= 150
