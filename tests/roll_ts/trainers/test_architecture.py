@@ -1,0 +1,46 @@
+from pathlib import Path
+
+import pytest
+
+from roll_ts.trainers.architecture import parse_architecture, read_architecture
+
+QWEN3 = {
+    "model_type": "qwen3",
+    "num_hidden_layers": 2,
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 32,
+    "vocab_size": 64,
+    "max_position_embeddings": 512,
+    "rms_norm_eps": 1e-6,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 5000.0},
+}
+
+
+def test_a_qwen3_config_is_read() -> None:
+    arch = parse_architecture(QWEN3)
+    assert (arch.layers, arch.heads, arch.kv_heads, arch.head_dim) == (2, 4, 2, 32)
+    assert (arch.qk_norm, arch.tied, arch.rope_theta) == (True, False, 5000.0)
+
+
+def test_the_older_rope_key_and_missing_head_sizes_are_understood() -> None:
+    llama = {k: v for k, v in QWEN3.items() if k not in ("rope_parameters", "head_dim", "num_key_value_heads")}
+    arch = parse_architecture({**llama, "model_type": "llama", "rope_theta": 1e4, "tie_word_embeddings": True})
+    assert (arch.head_dim, arch.kv_heads, arch.qk_norm, arch.tied, arch.rope_theta) == (16, 4, False, True, 1e4)
+
+
+def test_all_that_is_unsupported_is_said_at_once() -> None:
+    strange = {**QWEN3, "model_type": "gpt2", "hidden_act": "gelu", "attention_bias": True}
+    strange["rope_parameters"] = {"rope_type": "yarn"}
+    del strange["vocab_size"]
+    with pytest.raises(ValueError) as caught:
+        parse_architecture(strange, "here/config.json")
+    for part in ("here/config.json", "gpt2", "gelu", "attention_bias", "yarn", "rope_theta", "vocab_size is missing"):
+        assert part in str(caught.value)
+
+
+def test_a_folder_without_a_config_is_not_a_model(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"config\.json does not exist"):
+        read_architecture(tmp_path)
