@@ -1,0 +1,178 @@
+"""Compare the blocks that stand in a file with the planned ones: states, reasons, and the new text."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from codegen.diagnostics import Finding
+from codegen.expand.blocks import Block
+from codegen.expand.model import FileReport, Options, Planned, SiteReport, State
+from codegen.expand.plan import Plan
+from codegen.expand.splice import Insert, block_lines, neighbour_newline, replaced_lines, splice
+from codegen.expand.source import ending
+
+if TYPE_CHECKING:
+    from codegen.expand.expander import Reading
+
+
+@dataclass
+class Comparison:
+    """Pairs of a planned block and what stands in its place, blocks that nothing asks for, and the outcome."""
+
+    pairs: list[tuple[Planned, int | None]] = field(default_factory=list)
+    unasked: list[int] = field(default_factory=list)
+    sites: list[SiteReport] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    inserts: list[Insert] = field(default_factory=list)
+    refused: bool = False
+
+
+def compare(path: str, reading: Reading, plan: Plan, options: Options) -> FileReport:
+    """The file's report; its text is the expansion unless something forbids to write it."""
+    work = Comparison(findings=list(plan.findings))
+    _match(reading, plan, work)
+    failed = {finding.line for finding in plan.findings if finding.severity == "error"}
+    for planned, index in work.pairs:
+        _judge(path, reading, planned, index, options, work)
+    for index in work.unasked:
+        _judge_unasked(path, reading, index, failed, options, work)
+    for mark in reading.loose:
+        work.sites.append(
+            SiteReport(mark.line, mark.comment.column + 1, State.ORPHAN, f"END {mark.tag}", "no block above it has this seal")
+        )
+        work.findings.append(
+            Finding(
+                path, mark.line, mark.comment.column + 1, "orphan",
+                "an end mark without its annotation, and nothing above it has this seal", "error",
+                "Remove the mark, and the code above it if it was generated.",
+            )  # fmt: skip
+        )
+    errors = any(finding.severity == "error" for finding in work.findings)
+    work.refused = errors
+    work.sites.sort(key=lambda site: (site.line, site.what))
+    if work.refused:
+        return FileReport(path, tuple(work.sites), tuple(sorted(work.findings)), refused=True)
+    text = splice(reading.base.lines, work.inserts, reading.source.newline)
+    changed = text != reading.source.text
+    return FileReport(path, tuple(work.sites), tuple(sorted(work.findings)), text, changed)
+
+
+def _key(reading: Reading, block: Block, after: int) -> tuple[str, int]:
+    if block.place is None:
+        opener = block.openers[0].line if block.openers else block.first
+        return ("own", reading.base.line_of(opener))
+    return (block.place, after)
+
+
+def _match(reading: Reading, plan: Plan, work: Comparison) -> None:
+    """Pair by place; among several at one place by their opening lines first, then by order."""
+    waiting: dict[tuple[str, int], list[int]] = {}
+    for index, block in enumerate(reading.blocks):
+        waiting.setdefault(_key(reading, block, reading.base.after[index]), []).append(index)
+    pairs: dict[int, int] = {}
+    for exact in (True, False):
+        for number, planned in enumerate(plan.blocks):
+            if number in pairs:
+                continue
+            for index in waiting.get(planned.key, []):
+                if exact and _opening(reading.blocks[index]) != planned.openers:
+                    continue
+                pairs[number] = index
+                waiting[planned.key].remove(index)
+                break
+    work.pairs = [(planned, pairs.get(number)) for number, planned in enumerate(plan.blocks)]
+    used = set(pairs.values())
+    work.unasked = [index for index in range(len(reading.all_blocks)) if index not in used]
+
+
+def _opening(block: Block) -> tuple[str, ...]:
+    if block.place is None:
+        return ()
+    return tuple(f"# {opener.tag} on {block.place}: {opener.text}" for opener in block.openers)
+
+
+def _judge(path: str, reading: Reading, planned: Planned, index: int | None, options: Options, work: Comparison) -> None:
+    base, newline = reading.base, reading.source.newline
+    fresh = block_lines(planned, base.lines, neighbour_newline(base.lines, planned.after, newline))
+    opener = planned.annotations[0]
+    what = ", ".join(pattern.partition(" ")[0] for pattern in planned.patterns)
+    column = opener.comment.column + 1
+    replaces = replaced_lines(planned)
+    if index is None:
+        line = base.origin[planned.line - 1]
+        work.sites.append(SiteReport(line, column, State.UNEXPANDED, what, _where(planned)))
+        work.inserts.append(Insert(planned.after, planned.rank, fresh, replaces))
+        return
+    block = reading.blocks[index]
+    stands = reading.source.lines[block.first - 1 : block.last]
+    state, reason = _state(block, planned)
+    diff = "" if state is State.FRESH else _diff(stands, fresh, block.first)
+    if state is State.FRESH:
+        fresh = stands
+    line = block.openers[0].line
+    work.sites.append(SiteReport(line, column, state, what, reason, diff))
+    if state is State.EDITED and not (options.force and _forceable(block)):
+        fix = "Restore it, or replace it with `codegen expand --force`."
+        work.findings.append(Finding(path, line, column, "edited", f"{what}: {reason}\n{diff}".rstrip(), "error", fix))
+    work.inserts.append(Insert(planned.after, planned.rank, fresh, replaces))
+
+
+def _state(block: Block, planned: Planned) -> tuple[State, str]:
+    if block.seal == "empty" and block.shape == "plain" and planned.shape != "return":
+        return State.MISSING, "the block is empty"
+    if block.seal == "broken":
+        why = "the end mark is missing" if block.end is None else "the marks do not enclose whole statements"
+        return State.EDITED, why
+    if block.seal != "whole":
+        return State.EDITED, "the block was edited since it was generated"
+    if block.form == planned.form and block.shape == planned.shape and _opening(block) == planned.openers:
+        return State.FRESH, ""
+    if block.has_comments:
+        return State.EDITED, "the block is out of date, and a comment in it would be lost"
+    if block.form != planned.form:
+        return State.STALE, f"{', '.join(planned.patterns)} renders differently now"
+    return State.STALE, "the annotation's text changed"
+
+
+def _forceable(block: Block) -> bool:
+    """Whether replacing strictly between the marks loses no code of the author's."""
+    return block.end is not None and block.seal != "broken"
+
+
+def _where(planned: Planned) -> str:
+    return f"on {planned.key[0]}" if planned.key[0] != "own" else ""
+
+
+def _judge_unasked(
+    path: str, reading: Reading, index: int, failed: set[int], options: Options, work: Comparison
+) -> None:
+    """A block that no annotation asks for goes, if nobody edited it; one whose annotation has an error stays."""
+    block = reading.all_blocks[index]
+    opener = block.openers[0] if block.openers else None
+    if opener is not None and block.place is None and opener.line in failed:
+        return
+    column = (opener.comment if opener else block.end.comment if block.end else None).column + 1  # type: ignore[union-attr]
+    what = opener.text if opener and opener.text else f"END {block.tag}"
+    stands = reading.source.lines[block.first - 1 : block.last]
+    diff = _diff(stands, (), block.first)
+    work.sites.append(SiteReport(block.first, column, State.ORPHAN, what, "no annotation asks for this block", diff))
+    removable = block.seal == "whole" and not block.has_comments
+    if not removable and not (options.force and _forceable(block)):
+        work.findings.append(
+            Finding(
+                path, block.first, column, "orphan", f"{what}: no annotation asks for this block, and it was edited\n{diff}".rstrip(),
+                "error", "Remove it, or put its annotation back.",
+            )  # fmt: skip
+        )
+
+
+def _diff(stands: Sequence[str], fresh: Sequence[str], line: int) -> str:
+    rows = difflib.unified_diff(
+        [row.removesuffix(ending(row)) for row in stands],
+        [row.removesuffix(ending(row)) for row in fresh],
+        lineterm="", n=0,
+    )  # fmt: skip
+    return "\n".join(list(rows)[2:])

@@ -1,0 +1,128 @@
+"""Expand one file's text: read what stands there, plan what should, compare, splice.
+
+Text in, report out; nothing is written here. The report's `text` is None when the file must be left alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import dataclass
+
+from codegen.diagnostics import Finding
+from codegen.expand.blocks import Block, read_blocks
+from codegen.expand.comments import Layout, read_layout
+from codegen.expand.compare import compare
+from codegen.expand.marks import EndMark, ImportMark, Marks, Opener
+from codegen.expand.model import FileReport, Options
+from codegen.expand.parsing import parse_python
+from codegen.expand.plan import Plan, Planner
+from codegen.expand.source import Source, Unreadable, read_source
+from codegen.expand.strip import Base, strip_blocks
+from codegen.patterns import Library
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A file taken apart: its blocks, the base text below them, and the annotations of that base."""
+
+    source: Source
+    tree: ast.Module
+    blocks: tuple[Block, ...]
+    orphans: tuple[Block, ...]
+    loose: tuple[EndMark, ...]
+    imports: tuple[ImportMark, ...]
+    base: Base
+    base_tree: ast.Module
+    base_layout: Layout
+    openers: tuple[Opener, ...]
+
+    @property
+    def all_blocks(self) -> tuple[Block, ...]:
+        """Blocks in the order of `base.after`."""
+        return (*self.blocks, *self.orphans)
+
+
+def read_file(source: Source, marks: Marks) -> Reading | None:
+    """Take the text apart; None when it has no mark of ours. Raises SyntaxError."""
+    layout = read_layout(source.lines)
+    found = marks.find(layout.comments)
+    if not found:
+        return None
+    tree = parse_python(source.text)
+    blocks, orphans, loose = read_blocks(tree, found, layout.comments)
+    imports = tuple(mark for mark in found if isinstance(mark, ImportMark))
+    every = (*blocks, *orphans)
+    base = strip_blocks(source.lines, every, [mark.line for mark in imports])
+    if not every and not imports:
+        base_tree, base_layout, base_found = tree, layout, found
+    else:
+        base_tree = parse_python("".join(base.lines))
+        base_layout = read_layout(base.lines)
+        base_found = marks.find(base_layout.comments)
+    openers = tuple(mark for mark in base_found if isinstance(mark, Opener) and mark.place is None)
+    return Reading(
+        source, tree, tuple(blocks), tuple(orphans), tuple(loose), imports, base, base_tree, base_layout, openers
+    )
+
+
+def expand_bytes(path: str, data: bytes, library: Library, marks: Marks, options: Options) -> FileReport:
+    """Expand the bytes of one file."""
+    try:
+        source = read_source(data)
+        reading = read_file(source, marks)
+    except Unreadable as error:
+        return _refuse(path, error.line, "unreadable", str(error), error.fix)
+    except SyntaxError as error:
+        return _not_python(path, error)
+    if reading is None:
+        return FileReport(path, text=source.text)
+    plan = plan_reading(path, reading, library, options)
+    return compare(path, reading, plan, options)
+
+
+def plan_reading(path: str, reading: Reading, library: Library, options: Options) -> Plan:
+    """The fresh plan for a file that was taken apart."""
+    base = reading.base
+
+    def line_of(line: int) -> int:
+        return base.origin[line - 1] if 0 < line <= len(base.origin) else line
+
+    return Planner(
+        path, reading.base_tree, base.lines, reading.base_layout, reading.openers, library, options, line_of
+    ).run()
+
+
+def strip_bytes(path: str, data: bytes, marks: Marks, options: Options) -> FileReport:
+    """Take all generated code out of one file; the annotations stay."""
+    try:
+        source = read_source(data)
+        reading = read_file(source, marks)
+    except Unreadable as error:
+        return _refuse(path, error.line, "unreadable", str(error), error.fix)
+    except SyntaxError as error:
+        return _not_python(path, error)
+    if reading is None:
+        return FileReport(path, text=source.text)
+    findings = [
+        Finding(
+            path, block.first, 1, "edited", f"{block.tag} block: edited since it was generated, or with a comment in it",
+            "error", "Restore it, or drop it with `codegen expand --strip --force`.",
+        )  # fmt: skip
+        for block in reading.all_blocks
+        if block.seal not in ("whole", "empty") or block.has_comments
+    ]
+    if findings and not (options.force and all(block.seal != "broken" for block in reading.all_blocks)):
+        return FileReport(path, findings=tuple(findings), refused=True)
+    text = "".join(reading.base.lines)
+    return FileReport(path, text=text, changed=text != source.text)
+
+
+def _not_python(path: str, error: SyntaxError) -> FileReport:
+    version = ".".join(map(str, sys.version_info[:2]))
+    message = f"not Python {version}: {error.msg}"
+    return _refuse(path, error.lineno or 1, "syntax", message, "Correct the file, or run a newer Python.")
+
+
+def _refuse(path: str, line: int, code: str, message: str, fix: str) -> FileReport:
+    return FileReport(path, findings=(Finding(path, line, 1, code, message, "error", fix),), refused=True)

@@ -1,0 +1,110 @@
+"""What the expander passes around: problems, planned blocks, states, reports."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal
+
+from codegen.diagnostics import Finding
+from codegen.expand.blocks import Shape
+from codegen.expand.marks import Opener
+
+HOLE_NAME = "_hole_"
+MAX_INLINE_LINES = 10
+
+
+class State(Enum):
+    """How a site stands to a fresh expansion. All but FRESH fail a check; EDITED refuses to be written."""
+
+    FRESH = "FRESH"
+    STALE = "STALE"
+    EDITED = "EDITED"
+    MISSING = "MISSING"
+    UNEXPANDED = "UNEXPANDED"
+    ORPHAN = "ORPHAN"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to expand. `ast_mode` "raise" renders claims that `python -O` keeps."""
+
+    force: bool = False
+    adopt: bool = False
+    extract: bool = False
+    ast_mode: Literal["assert", "raise"] = "assert"
+    width: int = 100
+
+
+class SiteError(Exception):
+    """One annotation cannot be expanded where it is. `fix` is an imperative sentence."""
+
+    def __init__(self, code: str, message: str, fix: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.fix = fix
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A block that a fresh expansion has. Lines are those of the base text.
+
+    `key` finds its counterpart in the file: ("own", annotation line) or (place, line above). `rank` orders blocks
+    below the same line. `code` is at zero indentation with "\\n" endings; in a block with a hole the name `_hole_`
+    stands for the author's code, `statement`, whose lines the block replaces. `openers` are the opening lines of a
+    remote site, without indentation.
+    """
+
+    key: tuple[str, int]
+    tag: str
+    after: int
+    indent: str
+    unit: str
+    code: str
+    form: str
+    annotations: tuple[Opener, ...]
+    patterns: tuple[str, ...]
+    openers: tuple[str, ...] = ()
+    rank: int = 0
+    shape: Shape = "plain"
+    statement: ast.stmt | None = None
+
+    @property
+    def line(self) -> int:
+        """Base line of the annotation that asks for the block."""
+        return self.annotations[0].line
+
+
+@dataclass(frozen=True)
+class SiteReport:
+    """One site of a file: its state, where, what it is about, and for a difference what stands and what should."""
+
+    line: int
+    column: int
+    state: State
+    what: str
+    reason: str = ""
+    diff: str = ""
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """What came of one file. `text` is the expanded text, None when the file must be left alone."""
+
+    path: str
+    sites: tuple[SiteReport, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    text: str | None = None
+    changed: bool = False
+    refused: bool = False
+    details: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def clean(self) -> bool:
+        """Whether a check of the file passes."""
+        return all(site.state is State.FRESH for site in self.sites) and not any(
+            finding.severity == "error" for finding in self.findings
+        )

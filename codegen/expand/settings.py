@@ -1,0 +1,52 @@
+"""The project around the files: its folder, its library, and its `[tool.codegen]` settings."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from codegen.diagnostics import UsageError
+from codegen.expand.model import Options
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What pyproject.toml says under `[tool.codegen]`: `exclude`, `ast-mode`, `width`."""
+
+    folder: Path
+    exclude: tuple[str, ...] = ()
+    options: Options = Options()
+
+
+def find_project(start: Path) -> Path:
+    """The nearest folder at or above `start` that has a pyproject.toml or a validation_patterns folder."""
+    for folder in (start, *start.parents):
+        if (folder / "pyproject.toml").is_file() or (folder / "validation_patterns").is_dir():
+            return folder
+    return start
+
+
+def read_settings(folder: Path) -> Settings:
+    """Read the project's settings. Raises UsageError naming the key that is wrong."""
+    path = folder / "pyproject.toml"
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return Settings(folder)
+    if b"tool.codegen" not in data and b"[tool]" not in data:
+        return Settings(folder)
+    try:
+        table = tomllib.loads(data.decode("utf-8")).get("tool", {}).get("codegen", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from error
+    exclude = table.get("exclude", [])
+    if not isinstance(exclude, list) or not all(isinstance(glob, str) for glob in exclude):
+        raise UsageError(f"{path}: tool.codegen.exclude is {exclude!r}; give a list of glob patterns")
+    mode = table.get("ast-mode", "assert")
+    if mode not in ("assert", "raise"):
+        raise UsageError(f"{path}: tool.codegen.ast-mode is {mode!r}; give \"assert\" or \"raise\"")
+    width = table.get("width", Options.width)
+    if not isinstance(width, int) or isinstance(width, bool) or not 40 <= width <= 400:
+        raise UsageError(f"{path}: tool.codegen.width is {width!r}; give a number from 40 to 400")
+    return Settings(folder, tuple(exclude), Options(ast_mode=mode, width=width))

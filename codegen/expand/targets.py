@@ -1,0 +1,212 @@
+"""Which value an annotation checks, and whether it checks the value or its elements.
+
+In this order: the explicit argument, the parameter that the annotation stands on, at a function's entry its only
+parameter, in a body the name bound just above. Two different answers, or none, are refused with the candidates.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from codegen.expand.parsing import Function, own_nodes
+from codegen.expand.places import Place
+from codegen.expand.scopes import own_parameters, parameters_of
+from codegen.patterns import Bound, Pattern
+from codegen.patterns.model import Each
+
+_ITEMS = frozenset(
+    """list List tuple Tuple set Set frozenset FrozenSet Sequence MutableSequence Collection AbstractSet MutableSet
+    deque Deque KeysView ValuesView""".split()
+)
+_MAPPINGS = frozenset("dict Dict Mapping MutableMapping defaultdict DefaultDict OrderedDict Counter".split())
+_ONE_PASS = frozenset("Iterable Iterator Generator AsyncIterable AsyncIterator AsyncGenerator".split())
+_NUMBERS = frozenset({"int", "float", "complex"})
+_TRANSPARENT = frozenset({"Annotated", "Final", "ClassVar", "Required", "NotRequired"})
+
+
+class TargetError(Exception):
+    """The target or its elements cannot be told; `fix` says what to write."""
+
+    def __init__(self, message: str, fix: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is checked. `optional`: its annotation allows None, and a check of elements or of the value skips that."""
+
+    source: str
+    each: Each = "none"
+    optional: bool = False
+
+
+def find_target(pattern: Pattern, bound: Bound, place: Place) -> Target:
+    """The target of one item at a place. Raises TargetError."""
+    source = bound.target if bound.target is not None else _infer(pattern, place)
+    if not pattern.elementwise:
+        return Target(source)
+    shape = _shape(source, place)
+    if bound.each is not None:
+        return Target(source, bound.each, shape.optional)
+    if shape.problem:
+        raise TargetError(f"{source} is {shape.problem}", shape.fix)
+    return Target(source, shape.each, shape.optional)
+
+
+def _infer(pattern: Pattern, place: Place) -> str:
+    if place.parameter:
+        return place.parameter
+    function = place.function
+    parameters = [parameter.arg for parameter in own_parameters(function)] if function else []
+    if place.head or place.speaks_of:
+        candidates = parameters
+    else:
+        above = bound_above(place)
+        candidates = list(dict.fromkeys([*above, *(parameters if len(parameters) == 1 else [])]))
+    if len(candidates) == 1:
+        return candidates[0]
+    if not candidates:
+        raise TargetError(f"{pattern.id} has no target here", f"Name it: {pattern.id}(target, …).")
+    raise TargetError(
+        f"{pattern.id} could mean {', '.join(candidates[:-1])} or {candidates[-1]}",
+        f"Name the target: {pattern.id}({candidates[0]}, …).",
+    )
+
+
+def bound_above(place: Place) -> list[str]:
+    """Names that the statement just above binds."""
+    above = place.above
+    targets: list[ast.expr] = []
+    if isinstance(above, ast.Assign):
+        targets = list(above.targets)
+    elif isinstance(above, ast.AnnAssign) and above.value is not None:
+        targets = [above.target]
+    elif isinstance(above, ast.AugAssign):
+        targets = [above.target]
+    elif isinstance(above, ast.For | ast.AsyncFor) and not place.index:
+        targets = [above.target]
+    elif isinstance(above, ast.With | ast.AsyncWith) and not place.index:
+        targets = [item.optional_vars for item in above.items if item.optional_vars]
+    found: list[str] = []
+    for target in targets:
+        elements = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+        found.extend(e.id if isinstance(e, ast.Name) else ast.unparse(e) for e in elements)
+    return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class _Shape:
+    each: Each = "none"
+    optional: bool = False
+    problem: str = ""
+    fix: str = ""
+
+
+def _shape(source: str, place: Place) -> _Shape:
+    """What the target's type annotation says about its elements."""
+    function = place.function
+    if not source.isidentifier() or function is None:
+        return _Shape()
+    arguments = function.args
+    star = {arguments.vararg.arg: "items"} if arguments.vararg else {}
+    if arguments.kwarg:
+        star[arguments.kwarg.arg] = "values"
+    if source in star:
+        return _Shape("items" if star[source] == "items" else "values")
+    annotation = _annotation(source, function)
+    if annotation is None:
+        return _Shape()
+    kind, optional = _unwrap(annotation)
+    if kind is None:
+        return _Shape("none", optional)
+    inner = _arguments(kind)
+    each = _each(_base(kind), inner)
+    return _Shape(each.each, optional, each.problem, each.fix)
+
+
+def _annotation(name: str, function: Function) -> ast.expr | None:
+    for parameter in parameters_of(function):
+        if parameter.arg == name:
+            return parameter.annotation
+    for node in own_nodes(function):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
+            return node.annotation
+    return None
+
+
+def _unwrap(node: ast.expr) -> tuple[ast.expr | None, bool]:
+    """The annotation without quotes, Optional, `| None` and Annotated, and whether None was allowed."""
+    optional = False
+    while True:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            try:
+                node = ast.parse(node.value.strip(), mode="eval").body
+            except (SyntaxError, ValueError):
+                return None, optional
+        elif isinstance(node, ast.Subscript) and _base(node) in _TRANSPARENT:
+            node = _arguments(node)[0]
+        elif isinstance(node, ast.Subscript) and _base(node) == "Optional":
+            node, optional = node.slice, True
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr) or _base(node) == "Union":
+            members = _members(node)
+            rest = [member for member in members if not _is_none(member)]
+            optional = optional or len(rest) < len(members)
+            if len(rest) != 1:
+                return None, optional
+            node = rest[0]
+        else:
+            return node, optional
+
+
+def _members(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _members(node.left) + _members(node.right)
+    if isinstance(node, ast.Subscript) and _base(node) == "Union":
+        return _arguments(node)
+    return [node]
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _base(node: ast.expr) -> str:
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _arguments(node: ast.expr) -> list[ast.expr]:
+    if not isinstance(node, ast.Subscript):
+        return []
+    return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _each(base: str, inner: list[ast.expr]) -> _Shape:
+    """Items, keys or values, from a container's name and its type arguments."""
+    if base in _ONE_PASS:
+        return _Shape(
+            problem=f"annotated {base}, which a check could use up",
+            fix="Annotate it as Sequence or Collection, or check a list made of it.",
+        )
+    if base in _MAPPINGS:
+        numeric = [_base(_unwrap(part)[0] or part) in _NUMBERS for part in inner[:2]]
+        if numeric == [True, False]:
+            return _Shape("keys")
+        if numeric == [False, True]:
+            return _Shape("values")
+        return _Shape(problem="a mapping", fix="Say which part: each=keys or each=values.")
+    if base not in _ITEMS:
+        return _Shape()
+    elements = [part for part in inner if not (isinstance(part, ast.Constant) and part.value is ...)]
+    kinds = {ast.unparse(part) for part in elements}
+    if len(kinds) > 1:
+        return _Shape(problem="a tuple of different types", fix="Name one element, or say each=items.")
+    if elements and _base(_unwrap(elements[0])[0] or elements[0]) in _ITEMS | _MAPPINGS:
+        return _Shape(problem="a container of containers", fix="Check the inner ones in a loop, or say each=items.")
+    return _Shape("items")

@@ -1,0 +1,83 @@
+"""Prove an expanded text before it is written: it parses, the author's code is what it was, a second pass is idle.
+
+Two parsers have to accept the text, the running interpreter's and libcst's. A text that fails is never written.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from codegen.expand.blocks import Block
+from codegen.expand.model import FileReport
+from codegen.expand.parsing import first_line, same_tree, suites_of
+
+if TYPE_CHECKING:
+    from codegen.expand.expander import Reading
+
+
+def problem_of(
+    old: Reading | None, new: Reading | None, report: FileReport, again: Callable[[], FileReport]
+) -> str | None:
+    """What is wrong with the expansion `report.text`; None when it holds. `again` expands that text once more."""
+    assert report.text is not None
+    if problem := _libcst_problem(report.text):
+        return problem
+    if old is None or new is None:
+        return "the annotations are gone"
+    if new.base.lines != old.base.lines:
+        return "taking the blocks out again does not give the text from before"
+    if not same_tree(_without_blocks(new), old.base_tree):
+        return "the code outside the blocks is not what it was"
+    second = again()
+    if not second.clean or second.changed or second.text != report.text:
+        return "a second expansion would change it again"
+    return None
+
+
+def _libcst_problem(text: str) -> str | None:
+    import libcst
+
+    try:
+        libcst.parse_module(text)
+    except libcst.ParserSyntaxError as error:
+        return f"libcst cannot parse the result: {error.message}"
+    except RecursionError:
+        return "libcst cannot parse the result: nested too deeply"
+    return None
+
+
+def _without_blocks(reading: Reading) -> ast.Module:
+    """The tree of the text with the statements of all blocks taken out, and what they hold put back."""
+    blocks = {block.body_first: block for block in reading.all_blocks}
+    imports = {mark.line for mark in reading.imports}
+    waiting: list[ast.AST] = [reading.tree]
+    while waiting:
+        node = waiting.pop()
+        for _, suite in suites_of(node):
+            suite[:] = _kept(suite, list(blocks.values()), imports)
+            waiting.extend(suite)
+    return reading.tree
+
+
+def _kept(suite: list[ast.stmt], blocks: list[Block], imports: set[int]) -> list[ast.stmt]:
+    kept: list[ast.stmt] = []
+    for statement in suite:
+        line = first_line(statement)
+        if line in imports:
+            continue
+        block = next((b for b in blocks if b.body_first <= line <= b.body_last), None)
+        if block is None:
+            kept.append(statement)
+        elif block.hole is not None and (statement is block.hole or block.shape == "wrap"):
+            kept.append(_restored(block))
+    return kept
+
+
+def _restored(block: Block) -> ast.stmt:
+    assert block.hole is not None
+    if block.shape == "return":
+        assert isinstance(block.hole, ast.Assign)
+        return ast.Return(block.hole.value)
+    return block.hole
