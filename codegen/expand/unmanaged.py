@@ -1,0 +1,97 @@
+"""Checks that somebody wrote by hand: guard raises and asserts outside generated blocks.
+
+A guard is an `if` whose suite does nothing but raise a new error (assignments that make its message may precede).
+Bare re-raises, `else: raise` and handlers that translate errors are control flow, not validation. A comment
+`# unmanaged: reason` on the statement's first or last line, or on its own line above, states an exception.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from codegen.diagnostics import Finding
+from codegen.expand.blocks import read_blocks
+from codegen.expand.comments import Comment, Layout, read_layout
+from codegen.expand.marks import Marks
+from codegen.expand.parsing import last_line, parse_python
+from codegen.expand.source import Unreadable, read_source, split_lines
+
+_REASON = re.compile(r"#\s*unmanaged\b\s*:?\s*(.*?)\s*\Z")
+_TAGS = frozenset({"VAL", "AST"})
+
+
+def find_unmanaged(source: Path | str, name: str | None = None, tags: Iterable[str] = _TAGS) -> list[Finding]:
+    """Hand-written checks in a file, or in a text that `name` names: errors, or notes where a reason is stated."""
+    path = name or (str(source) if isinstance(source, Path) else "<text>")
+    try:
+        lines = read_source(source.read_bytes()).lines if isinstance(source, Path) else split_lines(source)
+        tree = parse_python("".join(lines))
+        layout = read_layout(lines)
+    except Unreadable as error:
+        return [Finding(path, error.line, 1, "unreadable", str(error), "error", error.fix)]
+    except SyntaxError as error:
+        return [Finding(path, error.lineno or 1, 1, "syntax", f"not Python: {error.msg}", "error", "Correct the file.")]
+    managed = _managed_lines(tree, layout, Marks(tags))
+    reasons = {comment.line: comment for comment in layout.comments if _REASON.match(comment.text)}
+    found = [
+        _finding(path, statement, what, reasons, lines)
+        for statement, what in _checks(tree)
+        if statement.lineno not in managed
+    ]
+    return sorted(found)
+
+
+def _managed_lines(tree: ast.Module, layout: Layout, marks: Marks) -> set[int]:
+    found = marks.find(layout.comments)
+    blocks, orphans, _ = read_blocks(tree, found, layout.comments)
+    lines: set[int] = set()
+    for block in (*blocks, *orphans):
+        lines.update(range(block.body_first, block.body_last + 1))
+    return lines
+
+
+def _checks(tree: ast.Module) -> Iterator[tuple[ast.stmt, str]]:
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Assert):
+            yield node, f"assert {ast.unparse(node.test)}"
+        elif isinstance(node, ast.If) and _guards(node.body):
+            yield node, f"if {ast.unparse(node.test)}: raise"
+        if not isinstance(node, ast.expr):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _guards(body: list[ast.stmt]) -> bool:
+    last = body[-1]
+    prepared = all(isinstance(s, ast.Assign | ast.AnnAssign) for s in body[:-1])
+    return isinstance(last, ast.Raise) and last.exc is not None and prepared
+
+
+def _finding(
+    path: str, statement: ast.stmt, what: str, reasons: dict[int, Comment], lines: tuple[str, ...]
+) -> Finding:
+    text = what if len(what) <= 80 else what[:77] + "..."
+    comment = next((reasons[line] for line in _places(statement, lines) if line in reasons), None)
+    column = statement.col_offset + 1
+    if comment is None:
+        fix = "Annotate it, e.g. `# VAL: …`, or state the exception: `# unmanaged: reason`."
+        return Finding(path, statement.lineno, column, "unmanaged", f"hand-written check: {text}", "error", fix)
+    matched = _REASON.match(comment.text)
+    reason = matched[1] if matched else ""
+    if not reason:
+        fix = "Write `# unmanaged: reason`."
+        return Finding(path, statement.lineno, column, "unmanaged", f"an exception without a reason: {text}", "error", fix)
+    return Finding(path, statement.lineno, column, "unmanaged", f"hand-written check: {text}; {reason}", "note")
+
+
+def _places(statement: ast.stmt, lines: tuple[str, ...]) -> Iterator[int]:
+    """Where the comment may stand: on the header's line, inside, or above with nothing but comments between."""
+    yield from range(statement.lineno, last_line(statement) + 1)
+    above = statement.lineno - 1
+    while above > 0 and lines[above - 1].lstrip().startswith("#"):
+        yield above
+        above -= 1
