@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 import sys
 from pathlib import Path
 
+from codegen.cli.common import chosen, difference
 from codegen.diagnostics import FORMATS, Finding, UsageError, exit_status, render, summary
-from codegen.document.blocks import split_lines
 from codegen.document.codebase import Codebase
 from codegen.document.lint import lint
 from codegen.document.lint.fixes import fix
-from codegen.document.locate import document_paths, find_document, project_root
+from codegen.document.locate import project_root
 from codegen.document.model import Document
 from codegen.document.parse import read_document
 from codegen.document.store import write_document
@@ -31,9 +30,7 @@ def _register_lint(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--diff", action="store_true", help="show what --fix would do; write nothing")
     parser.add_argument("--strict", action="store_true", help="warnings also lead to exit 1")
     parser.add_argument("--format", choices=FORMATS, default="text")
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="same as --format json"
-    )
+    parser.add_argument("--json", action="store_const", const="json", dest="format", help="same as --format json")
     parser.add_argument("--no-code", action="store_true", help="do not look up Section 2 in the code")
     parser.add_argument(
         "--unmanaged",
@@ -48,7 +45,8 @@ def _register_lint(subparsers: argparse._SubParsersAction) -> None:
 def run_lint(args: argparse.Namespace) -> int:
     """Judge documents, and with --unmanaged code."""
     root = project_root(Path.cwd())
-    documents = [read_document(path) for path in chosen(args.documents, root, unless=bool(args.unmanaged))]
+    paths = chosen(args.documents, root) if args.documents or not args.unmanaged else []
+    documents = [read_document(path) for path in paths]
     if args.diff:
         changes = [change for document in documents for change in difference(document, fix(document).text)]
         sys.stdout.writelines(changes)
@@ -74,32 +72,9 @@ def _mended(document: Document) -> Document:
     return mended
 
 
-def difference(document: Document, text: str) -> list[str]:
-    """A unified diff from a document to a new text, one string a line."""
-    name = str(document.path)
-    old, new = split_lines(document.text), split_lines(text)
-    return list(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"))
-
-
 def _unmanaged(paths: list[Path]) -> list[Finding]:
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path}: does not exist")
     find_unmanaged = importlib.import_module("codegen.expand.unmanaged").find_unmanaged
     return [finding for path in paths for finding in find_unmanaged(path)]
-
-
-def chosen(names: list[str], root: Path, unless: bool = False) -> list[Path]:
-    """The paths of the documents named, or of all in the project (none with `unless`), as one would write them here."""
-    if not names and unless:
-        return []
-    paths = [find_document(name, root) for name in names] or document_paths(root)
-    if not paths:
-        find_document(None, root)
-    return [shown(path) for path in paths]
-
-
-def shown(path: Path) -> Path:
-    """The path as a person in this folder would write it."""
-    absolute = path.resolve()
-    return absolute.relative_to(Path.cwd()) if absolute.is_relative_to(Path.cwd()) else path

@@ -34,9 +34,7 @@ def read_entries(outline: Outline) -> tuple[tuple[Module, ...], tuple[Entry, ...
     return tuple(modules), _sealed(entries, outline)
 
 
-def _entry(
-    heading: HeadingBlock, number: str, title: str, names: list[str], module: str, outline: Outline
-) -> Entry:
+def _entry(heading: HeadingBlock, number: str, title: str, names: list[str], module: str, outline: Outline) -> Entry:
     blocks = outline.own(heading)
     fields = read_fields(blocks)
     fences = tuple(block for block in blocks if isinstance(block, Fence) and block.language in PYTHON)
@@ -79,9 +77,7 @@ def _digest(entry: Entry, names: dict[str, str], outline: Outline) -> str:
     deps = sorted({names.get(dep, dep) for dep in entry.deps})
     text: list[str] = []
     if entry.full_specification:
-        blocks: list[Block] = [
-            b for b in outline.between(entry.line + 1, entry.line_end) if not isinstance(b, Fence)
-        ]
+        blocks: list[Block] = [b for b in outline.between(entry.line + 1, entry.line_end) if not isinstance(b, Fence)]
         text = [part for block in blocks for part in normal_block(block)]
     parts = [entry.full_name or entry.title, *deps, "errors", *entry.errors, "code", normal_code(entry.code)]
     return digest([*parts, *text])

@@ -30,6 +30,15 @@ class Codebase:
             return any(True for _ in self.root.glob(path.lstrip("/")))
         return any((base / path).exists() for base in (self.root, self.root / "src"))
 
+    def module_path(self, module: str) -> str:
+        """The path of a module below the root, whether it exists or is yet to be written."""
+        stem = module.replace(".", "/")
+        top = module.split(".")[0]
+        base = "src/" if not (self.root / top).exists() and (self.root / "src" / top).is_dir() else ""
+        if (self.root / base / stem).is_dir():
+            return f"{base}{stem}/__init__.py"
+        return f"{base}{stem}.py"
+
     def has_name(self, name: str) -> bool:
         """Whether a dotted name is a package, a module, or a class, function, value, method or attribute in one."""
         parts = name.split(".")

@@ -24,7 +24,7 @@ from codegen.document.model import (
     Table,
 )
 from codegen.document.parse import parse_document
-from codegen.document.rows import EditError, bare, changed_row, format_row
+from codegen.document.rows import EditError, bare, changed_row, format_row, new_row
 
 LINE_END = re.compile(r"[\r\n]*\Z")
 
@@ -41,8 +41,8 @@ class LineEdit:
 def apply_edits(document: Document, edits: Iterable[LineEdit]) -> str:
     """The text with all edits made. Line numbers are those of `document`; the edits must not overlap."""
     lines = list(document.lines)
-    ordered = sorted(edits, key=lambda edit: (edit.first, edit.last), reverse=True)
-    for edit in ordered:
+    ordered = sorted(edits, key=lambda edit: (edit.first, edit.last))
+    for edit in reversed(ordered):
         old = lines[edit.first - 1 : edit.last]
         ends = [LINE_END.search(line).group() for line in old]  # type: ignore[union-attr]
         new = []
@@ -58,9 +58,7 @@ def apply_edits(document: Document, edits: Iterable[LineEdit]) -> str:
     return "".join(lines)
 
 
-def set_method_status(
-    document: Document, step: int, method: str, status: str, digest: str | None = None
-) -> str:
+def set_method_status(document: Document, step: int, method: str, status: str, digest: str | None = None) -> str:
     """Set the status of one method of a step; with `digest`, that cell too ("" empties it).
 
     `method` is the name or the section as written in the step's table. Raises UsageError for an unknown step,
@@ -111,9 +109,7 @@ def set_front_field(document: Document, key: str, value: str) -> str:
     """Set a scalar of the front matter; a comment behind it stays. A new key goes before the closing mark."""
     front = document.front
     if not front.line_end:
-        raise UsageError(
-            f"{document.path}: there is no front matter to hold `{key}`; begin the document with one"
-        )
+        raise UsageError(f"{document.path}: there is no front matter to hold `{key}`; begin the document with one")
     if key == "status":
         _known(value, DOCUMENT_STATUSES, "document status")
     text = yaml_scalar(value)
@@ -131,9 +127,7 @@ def set_front_field(document: Document, key: str, value: str) -> str:
         edit = LineEdit(front.line_end, front.line_end - 1, (f"{key}: {text}",))
     new = apply_edits(document, [edit])
     seen = parse_document(new, document.path).front
-    _verify(
-        getattr(seen, key, seen.extra.get(key)) == value, document, line or front.line_end, f"{key}: {value}"
-    )
+    _verify(getattr(seen, key, seen.extra.get(key)) == value, document, line or front.line_end, f"{key}: {value}")
     return new
 
 
@@ -161,9 +155,7 @@ def add_log_row(document: Document, asked: str, changed: str, decisions: str, da
     values = {"round": number, "date": date, "asked": asked, "changed": changed, "decisions": decisions}
     text = _add_row(document, LOG, "round", values)
     seen = parse_document(text, document.path).log
-    _verify(
-        bool(seen) and seen[-1].round == number, document, seen[-1].line if seen else 1, f"round {number}"
-    )
+    _verify(bool(seen) and seen[-1].round == number, document, seen[-1].line if seen else 1, f"round {number}")
     return text
 
 
@@ -204,12 +196,10 @@ def _add_row(document: Document, heading: str, key: str, values: dict[str, str])
     return apply_edits(document, [_new_rows(document, heading, (key,), [values])])
 
 
-def _new_rows(
-    document: Document, heading: str, keys: tuple[str, ...], rows: list[dict[str, str]]
-) -> LineEdit:
+def _new_rows(document: Document, heading: str, keys: tuple[str, ...], rows: list[dict[str, str]]) -> LineEdit:
     table = _table_under(document, heading, keys)
     columns = table.columns if table else tuple(column.lower() for column in COLUMNS[heading])
-    lines = [format_row([row.get(column, "") for column in columns]) for row in rows]
+    lines = [new_row(columns, row) for row in rows]
     if table:
         last = max([table.line + 1, *(row.line for row in table.rows)])
         return LineEdit(last + 1, last, tuple(lines))
@@ -273,6 +263,4 @@ def _known(word: str, words: tuple[str, ...], what: str) -> None:
 
 def _verify(good: bool, document: Document, line: int, what: str) -> None:
     if not good:
-        raise EditError(
-            f"{document.path}:{line}: the edit would not be read back as {what}; edit the line by hand"
-        )
+        raise EditError(f"{document.path}:{line}: the edit would not be read back as {what}; edit the line by hand")

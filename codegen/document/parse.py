@@ -57,9 +57,7 @@ def parse_document(text: str, path: Path = Path("document.md")) -> Document:
         newline=newline_of(lines),
         lines=tuple(lines),
         front=front,
-        title=next(
-            (block.text for block in blocks if isinstance(block, HeadingBlock) and block.level == 1), ""
-        ),
+        title=next((block.text for block in blocks if isinstance(block, HeadingBlock) and block.level == 1), ""),
         history=read_history(outline),
         log=read_log(outline),
         todos=read_todos(outline),

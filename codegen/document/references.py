@@ -42,6 +42,7 @@ class References:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.apis: dict[str, Api] = {}
+        self._deps: dict[str, tuple[str, ...]] = {}
         self._by_full: dict[str, Entry] = {}
         self._by_tail: dict[str, dict[str, Entry]] = defaultdict(dict)
         self.packages = {root.strip("/").split("/")[0] for root in document.front.roots}
@@ -111,11 +112,20 @@ class References:
             return hasattr(builtins, head)
         return head not in self.packages and not head[0].isupper() and head not in self._by_tail
 
+    def deps(self, entry: Entry) -> tuple[str, ...]:
+        """The numbers of the other entries that `deps:` names, in order."""
+        if entry.id not in self._deps:
+            found: dict[str, None] = {}
+            for text in entry.deps:
+                found |= dict.fromkeys(target.id for target in self.resolve(text, entry).entries)
+            found.pop(entry.id, None)
+            self._deps[entry.id] = tuple(found)
+        return self._deps[entry.id]
+
     def names(self, full_name: str) -> bool:
         """Whether this full name is an API of Section 5, or a module or package that has one."""
         return full_name in self._by_full or any(
-            module.name == full_name or module.name.startswith(full_name + ".")
-            for module in self.document.modules
+            module.name == full_name or module.name.startswith(full_name + ".") for module in self.document.modules
         )
 
     def nearest(self, name: str) -> str | None:
@@ -161,9 +171,7 @@ class References:
         targets = {decision.id: decision.affects for decision in self.document.decisions}
         for entry in self.document.entries:
             ids = tuple(
-                ident
-                for ident, affects in targets.items()
-                if any(self.covers(text, entry) for text in affects)
+                ident for ident, affects in targets.items() if any(self.covers(text, entry) for text in affects)
             )
             if ids:
                 found[entry.id] = ids

@@ -40,9 +40,7 @@ def subjects(document: Document) -> dict[str, Subject]:
     for chapter in ("1", "2", "3", "4", "5"):
         if chapter == "3":
             for decision in document.decisions:
-                add(
-                    decision.id, "decision", decision.title, decision.line, decision.line_end, decision.digest
-                )
+                add(decision.id, "decision", decision.title, decision.line, decision.line_end, decision.digest)
         elif chapter == "5":
             for entry in document.entries:
                 add(entry.id, "method", entry.name or entry.title, entry.line, entry.line_end, entry.digest)

@@ -28,15 +28,26 @@ def escape_cell(text: str) -> str:
     return re.sub(r"(?<!\\)\|", r"\\|", " ".join(text.split()))
 
 
+def table_at(document: Document, line: int) -> Table:
+    """The table that has this line. Raises EditError when there is none."""
+    table = next((table for table in document.tables if table.line <= line <= table.line_end), None)
+    if table is None:
+        raise EditError(f"{document.path}:{line}: there is no table row")
+    return table
+
+
+def new_row(columns: Iterable[str], values: Mapping[str, str]) -> str:
+    """A row for a table with these columns (lower case); a column without a value gets an empty cell."""
+    return format_row(values.get(column, "") for column in columns)
+
+
 def changed_row(document: Document, line: int, cells: Mapping[str, str]) -> str:
     """The table row in this line with some cells changed, by column title.
 
     A table whose lines are all of one length is padded: there the cell keeps its width. A row that is too short gets
     the cells it lacks.
     """
-    table = next((t for t in document.tables if t.line <= line <= t.line_end), None)
-    if table is None:
-        raise EditError(f"{document.path}:{line}: there is no table row")
+    table = table_at(document, line)
     source = bare(document, line)
     lengths = {len(bare(document, n)) for n in (table.line, table.line + 1, line)}
     for column, value in cells.items():
@@ -51,9 +62,7 @@ def changed_row(document: Document, line: int, cells: Mapping[str, str]) -> str:
 
 def _column(document: Document, table: Table, name: str) -> int:
     if name not in table.columns:
-        raise UsageError(
-            f"{document.path}:{table.line}: the table has no column `{name.capitalize()}`; add it"
-        )
+        raise UsageError(f"{document.path}:{table.line}: the table has no column `{name.capitalize()}`; add it")
     return table.columns.index(name)
 
 

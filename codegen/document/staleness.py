@@ -13,12 +13,7 @@ def is_stale(entry: Entry | None, method: StepMethod) -> bool:
     """Whether a method that is DONE no longer matches its entry. Without a digest nothing can be said: False."""
     if method.status == "STALE":
         return True
-    return (
-        method.status == "DONE"
-        and bool(method.digest)
-        and entry is not None
-        and entry.digest != method.digest
-    )
+    return method.status == "DONE" and bool(method.digest) and entry is not None and entry.digest != method.digest
 
 
 def effective_status(document: Document, method: StepMethod) -> str:

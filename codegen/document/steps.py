@@ -21,22 +21,16 @@ def read_step_rows(outline: Outline, path: Path, problems: list[Finding]) -> tup
     table = find_table(outline.body(chapter), "step", "status") if chapter else None
     found: list[StepRow] = []
     for row in rows_of(table):
-        number, title, depends, status, commit = cells_of(
-            table, row, "step", "title", "depends", "status", "commit"
-        )
+        number, title, depends, status, commit = cells_of(table, row, "step", "title", "depends", "status", "commit")
         if not (digits := NUMBER.search(number)):
             message = f"the step in this row has no number: {number!r}"
-            problems.append(
-                Finding(str(path), row.line, 1, "DOC003", message, fix="Write the step's number.")
-            )
+            problems.append(Finding(str(path), row.line, 1, "DOC003", message, fix="Write the step's number."))
             continue
         found.append(StepRow(int(digits.group()), title, _numbers(depends), status, _blank(commit), row.line))
     return tuple(found)
 
 
-def read_steps(
-    outline: Outline, rows: tuple[StepRow, ...], path: Path, problems: list[Finding]
-) -> tuple[Step, ...]:
+def read_steps(outline: Outline, rows: tuple[StepRow, ...], path: Path, problems: list[Finding]) -> tuple[Step, ...]:
     """Rows and headings joined by number, in the order of the table; headings without a row come last."""
     by_number: dict[int, HeadingBlock] = {}
     for heading in outline.below(outline.chapter(6)):
@@ -44,24 +38,18 @@ def read_steps(
             number = int(match.group(1))
             if number in by_number:
                 message = f"Step {number} has two headings (the other is in line {by_number[number].line})"
-                problems.append(
-                    Finding(str(path), heading.line, 1, "DOC004", message, fix="Renumber one of them.")
-                )
+                problems.append(Finding(str(path), heading.line, 1, "DOC004", message, fix="Renumber one of them."))
             else:
                 by_number[number] = heading
     row_by_number: dict[int, StepRow] = {}
     for row in rows:
         if row.number in row_by_number:
-            message = (
-                f"Step {row.number} has two rows (the other is in line {row_by_number[row.number].line})"
-            )
+            message = f"Step {row.number} has two rows (the other is in line {row_by_number[row.number].line})"
             problems.append(Finding(str(path), row.line, 1, "DOC004", message, fix="Renumber one of them."))
         else:
             row_by_number[row.number] = row
     numbers = [*row_by_number, *(number for number in by_number if number not in row_by_number)]
-    return tuple(
-        _step(outline, number, row_by_number.get(number), by_number.get(number)) for number in numbers
-    )
+    return tuple(_step(outline, number, row_by_number.get(number), by_number.get(number)) for number in numbers)
 
 
 def _step(outline: Outline, number: int, row: StepRow | None, heading: HeadingBlock | None) -> Step:

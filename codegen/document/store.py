@@ -111,9 +111,7 @@ def _check_unchanged(path: Path, expected: str | None) -> None:
     elif not path.exists():
         raise DocumentChanged(f"{path}: was removed meanwhile; nothing was written")
     elif read_text(path) != expected:
-        raise DocumentChanged(
-            f"{path}: was changed by someone else meanwhile; nothing was written, run again"
-        )
+        raise DocumentChanged(f"{path}: was changed by someone else meanwhile; nothing was written, run again")
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -84,9 +84,7 @@ def progress(document: Document) -> Progress:
     steps = tuple(_waiting(document, step, status) for step in steps)
     in_progress = [step.number for step in steps if step.status == "IN_PROGRESS"]
     ready = tuple(
-        step.number
-        for step in steps
-        if step.status in ("NOT_STARTED", "STALE", "FAILED") and not step.waits_for
+        step.number for step in steps if step.status in ("NOT_STARTED", "STALE", "FAILED") and not step.waits_for
     )
     statuses: dict[str, str] = {}
     for step in document.steps:
@@ -111,9 +109,7 @@ def progress(document: Document) -> Progress:
 
 def _step(document: Document, step: Step) -> StepProgress:
     methods = tuple(
-        MethodProgress(
-            method.name, method.section, effective_status(document, method), method.status, method.line
-        )
+        MethodProgress(method.name, method.section, effective_status(document, method), method.status, method.line)
         for method in step.methods
     )
     line = step.row_line or step.line

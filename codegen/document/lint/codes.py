@@ -53,6 +53,8 @@ CODES: dict[str, tuple[Severity, str]] = {
     "PLAN009": ("warning", "A method changed after it was done"),
     "PLAN010": ("error", "A step has a row and no heading, or a heading and no row"),
     "PLAN011": ("note", "A done method has no digest, so that a later change would not be seen"),
+    "PLAN012": ("warning", "The row and the heading of a step do not agree"),
+    "PLAN013": ("note", "A step uses a step that it does not depend on"),
     "REV001": ("warning", "An approval is older than the text it approved"),
     "REV002": ("warning", "The review record names something that does not exist"),
     "SYM001": ("warning", "A path named in Section 2 does not exist"),

@@ -16,7 +16,7 @@ FIELDS = ("status", "drivers", "options", "outcome", "consequences", "affects", 
 
 def check_links(document: Document, references: References) -> Iterator[Finding]:
     """Findings REF001 to REF011, REV001 and REV002."""
-    explicit = {entry.id: yield_deps(entry, references) for entry in document.entries}
+    explicit = {entry.id: references.deps(entry) for entry in document.entries}
     for entry in document.entries:
         yield from _dependencies(document, entry, references)
         yield from _unnamed(document, entry, references, explicit[entry.id])
@@ -25,21 +25,9 @@ def check_links(document: Document, references: References) -> Iterator[Finding]
     for cycle in cycles(explicit):
         names = " → ".join(f"{ident} `{by_id[ident].name}`" for ident in [*cycle, cycle[0]])
         message = f"dependencies in a circle: {names}"
-        yield finding(
-            document, by_id[cycle[0]].line, "REF002", message, "Cut it: one of them must not need the next."
-        )
+        yield finding(document, by_id[cycle[0]].line, "REF002", message, "Cut it: one of them must not need the next.")
     yield from _decisions(document, references)
     yield from _approvals(document)
-
-
-def yield_deps(entry: Entry, references: References) -> tuple[str, ...]:
-    """The numbers of the entries that `deps:` names, without the entry itself."""
-    found: dict[str, None] = {}
-    for text in entry.deps:
-        for target in references.resolve(text, entry).entries:
-            if target.id != entry.id:
-                found[target.id] = None
-    return tuple(found)
 
 
 def _dependencies(document: Document, entry: Entry, references: References) -> Iterator[Finding]:
@@ -49,9 +37,7 @@ def _dependencies(document: Document, entry: Entry, references: References) -> I
         if target.unknown:
             near = references.nearest(target.name)
             fix = f"Did you mean `{near}`?" if near else "Name an entry of Section 5 by number or name."
-            yield finding(
-                document, line, "REF001", f"{entry.id}: the dependency {text!r} is not in Section 5", fix
-            )
+            yield finding(document, line, "REF001", f"{entry.id}: the dependency {text!r} is not in Section 5", fix)
         elif target.candidates:
             names = ", ".join(f"`{name}`" for name in target.candidates[:5])
             message = f"{entry.id}: the dependency {text!r} may be any of {names}"
@@ -60,13 +46,9 @@ def _dependencies(document: Document, entry: Entry, references: References) -> I
             yield finding(document, line, "REF003", f"{entry.id} depends on itself ({text!r})", "Remove it.")
 
 
-def _unnamed(
-    document: Document, entry: Entry, references: References, explicit: tuple[str, ...]
-) -> Iterator[Finding]:
+def _unnamed(document: Document, entry: Entry, references: References, explicit: tuple[str, ...]) -> Iterator[Finding]:
     used = references.used(entry)
-    missing = [
-        other for ident, other in used.items() if ident not in explicit and not _own_class(entry, other)
-    ]
+    missing = [other for ident, other in used.items() if ident not in explicit and not _own_class(entry, other)]
     if missing:
         line = entry.fields["deps"].line if "deps" in entry.fields else entry.line
         names = ", ".join(f"{other.id} `{other.name or other.title}`" for other in missing)
@@ -125,6 +107,4 @@ def _approvals(document: Document) -> Iterator[Finding]:
             yield finding(document, approval.line, "REV002", message, "Remove the row, or correct the id.")
         elif approval.verdict == "APPROVED" and approval.digest != subject.digest:
             message = f"{approval.item} changed after {approval.reviewer or 'somebody'} approved it"
-            yield finding(
-                document, approval.line, "REV001", message, f"Run `codegen review show {approval.item}`."
-            )
+            yield finding(document, approval.line, "REV001", message, f"Run `codegen review show {approval.item}`.")

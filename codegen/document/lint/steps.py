@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from codegen.diagnostics import Finding
 from codegen.document.cycles import cycles
 from codegen.document.lint.codes import finding
-from codegen.document.lint.links import yield_deps
 from codegen.document.model import Document, Step, StepMethod
 from codegen.document.references import References
 from codegen.document.staleness import is_stale
@@ -17,7 +17,7 @@ FIELDS = ("purpose", "files", "checkpoints", "tests", "rollback")
 
 
 def check_steps(document: Document, references: References) -> Iterator[Finding]:
-    """Findings PLAN001 to PLAN011."""
+    """Findings PLAN001 to PLAN013."""
     place: dict[tuple[str, str], Step] = {}
     for step in document.steps:
         yield from _shape(document, step)
@@ -37,13 +37,17 @@ def check_steps(document: Document, references: References) -> Iterator[Finding]
 def _shape(document: Document, step: Step) -> Iterator[Finding]:
     if not step.line:
         message = f"Step {step.number} has a row and no heading"
-        yield finding(
-            document, step.row_line, "PLAN010", message, f"Add `### Step {step.number}: {step.title}`."
-        )
+        yield finding(document, step.row_line, "PLAN010", message, f"Add `### Step {step.number}: {step.title}`.")
         return
     if not step.row_line:
         message = f"Step {step.number} has a heading and no row in the table of steps"
         yield finding(document, step.line, "PLAN010", message, "Add a row for it.")
+    if step.row_line and "depends" in step.fields:
+        field = step.fields["depends"]
+        numbers = tuple(int(digits) for digits in re.findall(r"\d+", field.value))
+        if set(numbers) != set(step.depends):
+            message = f"Step {step.number} depends on {_listed(numbers)}, its row says {_listed(step.depends)}"
+            yield finding(document, field.line, "PLAN012", message, "Make both agree; the row is what counts.")
     if len(step.methods) > MOST_METHODS:
         message = f"Step {step.number} has {len(step.methods)} methods, more than {MOST_METHODS}"
         yield finding(document, step.line, "PLAN001", message, "Cut it in two.")
@@ -51,6 +55,10 @@ def _shape(document: Document, step: Step) -> Iterator[Finding]:
     if missing:
         message = f"Step {step.number} lacks {', '.join(f'`{name}:`' for name in missing)}"
         yield finding(document, step.line, "PLAN008", message, f"Add `- {missing[0]}: …`.")
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, numbers)) or "nothing"
 
 
 def _agreement(document: Document, step: Step) -> Iterator[Finding]:
@@ -68,9 +76,7 @@ def _agreement(document: Document, step: Step) -> Iterator[Finding]:
 def _method(document: Document, step: Step, method: StepMethod) -> Iterator[Finding]:
     entry = document.entry_of(method)
     if entry is None:
-        message = (
-            f"Step {step.number}: `{method.name}` ({method.section or 'no section'}) is not in Section 5"
-        )
+        message = f"Step {step.number}: `{method.name}` ({method.section or 'no section'}) is not in Section 5"
         yield finding(document, method.line, "PLAN002", message, "Name an entry of Section 5, or add one.")
         return
     by_name = document.entry(method.name)
@@ -79,9 +85,7 @@ def _method(document: Document, step: Step, method: StepMethod) -> Iterator[Find
         message = f"Step {step.number}: `{method.name}` is {by_name.id}, the row says {method.section}"
         yield finding(document, method.line, "PLAN002", message, f"Write {by_name.id}.")
     if is_stale(entry, method):
-        message = (
-            f"`{method.name}` changed after it was done: its digest is {entry.digest}, it was {method.digest}"
-        )
+        message = f"`{method.name}` changed after it was done: its digest is {entry.digest}, it was {method.digest}"
         fix = "Do it again: `codegen plan` schedules it."
         yield finding(document, method.line, "PLAN009", message, fix)
     if method.status == "DONE" and not method.digest:
@@ -108,7 +112,12 @@ def _order(document: Document, references: References) -> Iterator[Finding]:
         names = " → ".join(f"Step {number}" for number in [*circle, circle[0]])
         message = f"steps depend on each other in a circle: {names}"
         yield finding(document, first.row_line or first.line, "PLAN005", message, "Cut it.")
+    yield from _needs(document, references)
+
+
+def _needs(document: Document, references: References) -> Iterator[Finding]:
     position = {step.number: at for at, step in enumerate(document.steps)}
+    above = ancestors({step.number: step.depends for step in document.steps})
     step_of: dict[str, Step] = {}
     for step in document.steps:
         for method in step.methods:
@@ -117,16 +126,37 @@ def _order(document: Document, references: References) -> Iterator[Finding]:
     for step in document.steps:
         for method in step.methods:
             entry = document.entry_of(method)
-            if entry is None:
+            for ident in references.deps(entry) if entry else ():
+                other = step_of.get(ident)
+                if other is None or other is step or other.number in above[step.number]:
+                    continue
+                needed = document.entry_by_id[ident].name
+                if position[other.number] > position[step.number]:
+                    message = f"`{method.name}` needs `{needed}`, which comes in Step {other.number}"
+                    yield finding(document, method.line, "PLAN006", message, "Move one of them: `codegen plan`.")
+                elif step.status != "DONE":
+                    message = f"`{method.name}` needs `{needed}` of Step {other.number}, which Step {step.number}"
+                    message += " does not depend on"
+                    yield finding(document, method.line, "PLAN013", message, f"Add {other.number} to its `Depends`.")
+
+
+def ancestors(depends: dict[int, tuple[int, ...]]) -> dict[int, frozenset[int]]:
+    """The steps that each step depends on, directly or not; circles do no harm."""
+    found: dict[int, frozenset[int]] = {}
+    for number in depends:
+        seen: set[int] = set()
+        queue = list(depends[number])
+        while queue:
+            other = queue.pop()
+            if other in seen:
                 continue
-            for ident in yield_deps(entry, references):
-                later = step_of.get(ident)
-                if later is not None and position[later.number] > position[step.number]:
-                    needed = document.entry_by_id[ident].name
-                    message = f"`{method.name}` needs `{needed}`, which comes in Step {later.number}"
-                    yield finding(
-                        document, method.line, "PLAN006", message, "Move one of them: `codegen plan`."
-                    )
+            seen.add(other)
+            if other in found:
+                seen |= found[other]
+            else:
+                queue += depends.get(other, ())
+        found[number] = frozenset(seen)
+    return found
 
 
 def _missing(document: Document) -> Iterator[Finding]:

@@ -71,9 +71,7 @@ def _chapters(document: Document) -> Iterator[Finding]:
         seen[section.id] = section.line
         if number not in CHAPTERS:
             message = f"Section {section.id} is not one of the six sections"
-            yield finding(
-                document, section.line, "DOC005", message, "Make it a sub-section, or drop its number."
-            )
+            yield finding(document, section.line, "DOC005", message, "Make it a sub-section, or drop its number.")
         elif number < last:
             message = f"Section {number} stands after Section {last}"
             yield finding(document, section.line, "DOC005", message, "Put the sections in order from 1 to 6.")
@@ -108,9 +106,7 @@ def _numbers(document: Document) -> Iterator[Finding]:
             above.pop()
         if above and section.level > 2 and not section.id.startswith(above[-1][1] + "."):
             message = f"{section.id} stands under {above[-1][1]}"
-            yield finding(
-                document, section.line, "DOC011", message, "Renumber it, or move it to where it belongs."
-            )
+            yield finding(document, section.line, "DOC011", message, "Renumber it, or move it to where it belongs.")
         above.append((section.level, section.id))
 
 
@@ -155,13 +151,9 @@ def _history(document: Document) -> Iterator[Finding]:
         yield finding(document, line, "DOC007", message, "Write numbers with dots.")
     if not document.history:
         message = "there is no version history"
-        yield finding(
-            document, line, "DOC007", message, "Add `## Version history` with a row for this version."
-        )
+        yield finding(document, line, "DOC007", message, "Add `## Version history` with a row for this version.")
     elif all(row.version != version for row in document.history):
-        message = (
-            f"the version is {version}, the last row of the version history {document.history[-1].version}"
-        )
+        message = f"the version is {version}, the last row of the version history {document.history[-1].version}"
         yield finding(document, line, "DOC007", message, "Raise the version with `codegen bump`.")
     for todo in document.todos:
         if document.front.status == "done" and not todo.done:
@@ -211,10 +203,6 @@ def glued_tables(document: Document) -> list[int]:
     for table in document.tables:
         before = bare(document, table.line - 1) if table.line > 1 else ""
         starts = bare(document, table.line).startswith("|")
-        if (
-            before.strip()
-            and starts
-            and not before.startswith(("#", "|", "```", "~~~", "<!--", "---", "==="))
-        ):
+        if before.strip() and starts and not before.startswith(("#", "|", "```", "~~~", "<!--", "---", "===")):
             found.append(table.line)
     return found

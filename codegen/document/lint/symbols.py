@@ -23,9 +23,7 @@ def check_symbols(document: Document, references: References, code: Codebase) ->
     for root in document.front.roots:
         if not code.has_path(root) and document.front.status != "draft":
             line = document.front.lines.get("roots", 1)
-            yield finding(
-                document, line, "SYM003", f"the code root {root!r} does not exist", "Correct the path."
-            )
+            yield finding(document, line, "SYM003", f"the code root {root!r} does not exist", "Correct the path.")
     chapter = next((s for s in document.sections if s.level == 2 and s.id == "2"), None)
     if chapter is None:
         return
@@ -39,9 +37,7 @@ def check_symbols(document: Document, references: References, code: Codebase) ->
             if _is_path(text):
                 if not code.has_path(text) and not _planned(text, planned, document):
                     message = f"`{text}` does not exist"
-                    yield finding(
-                        document, number, "SYM001", message, "Correct the path, or plan it in Section 6."
-                    )
+                    yield finding(document, number, "SYM001", message, "Correct the path, or plan it in Section 6.")
             elif (match := DOTTED.match(text)) and match.group(1).split(".")[0] in code.packages:
                 name = match.group(1)
                 known = references.names(name)
@@ -62,6 +58,4 @@ def _planned(path: str, planned: set[str], document: Document) -> bool:
         return True
     modules = {module.name.replace(".", "/") for module in document.modules}
     stem = path.removesuffix(".py")
-    return any(
-        module == stem or module.startswith(stem + "/") or module.endswith("/" + stem) for module in modules
-    )
+    return any(module == stem or module.startswith(stem + "/") or module.endswith("/" + stem) for module in modules)

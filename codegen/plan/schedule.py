@@ -1,0 +1,176 @@
+"""What a plan adds to a document: new steps, rows for steps not begun, dependencies, stale marks.
+
+Existing steps keep their numbers, texts, statuses and commits; entries already in a step stay there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from codegen.document.lint.steps import ancestors
+from codegen.document.model import Document, Entry, Step, StepMethod
+from codegen.document.references import References
+from codegen.document.staleness import stale_methods
+from codegen.plan.compose import method_row, new_step
+from codegen.plan.cut import cut
+from codegen.plan.graph import Dependencies, dependencies
+
+SETTLED = ("DONE", "STALE", "IN_PROGRESS", "FAILED")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """`hosted` rows join steps that are not started; `depends` are the new lists of steps that lacked some."""
+
+    graph: Dependencies
+    new: tuple[Step, ...]
+    hosted: tuple[tuple[int, StepMethod], ...]
+    depends: Mapping[int, tuple[int, ...]]
+    stale: tuple[tuple[Step, StepMethod], ...]
+    waves: tuple[tuple[int, ...], ...]
+    overlaps: tuple[tuple[str, tuple[int, ...]], ...]
+    circles: tuple[tuple[int, int], ...]
+
+    @property
+    def scheduled(self) -> tuple[str, ...]:
+        """The numbers of the entries that are new in the plan."""
+        rows = [method for _, method in self.hosted] + [method for step in self.new for method in step.methods]
+        return tuple(method.section for method in rows)
+
+
+def schedule(
+    document: Document, size: int, module_path: Callable[[str], str], references: References | None = None
+) -> Schedule:
+    """Plan what is not planned yet. `size` is the number of methods a step aims at; at most ten.
+
+    Raises CircularDependencies.
+    """
+    graph = dependencies(document, references)
+    members = {step.number: _members(document, step) for step in document.steps}
+    step_of = {ident: number for number, idents in reversed(members.items()) for ident in idents}
+    todo = [ident for ident in graph.entries if ident not in step_of]
+    hosted = _host(document, graph, step_of, todo, size)
+    for number, method in hosted:
+        step_of[method.section] = number
+        members[number] = [*members[number], method.section]
+    todo = [ident for ident in todo if ident not in step_of]
+    built = {step.number for step in document.steps if step.status in SETTLED}
+    first = max(members, default=0) + 1
+    parts = list(enumerate(cut(todo, graph, size, members, built), first))
+    step_of |= {ident: number for number, idents in parts for ident in idents}
+    listed = {step.number: step.depends for step in document.steps}
+    needs = {number: _needed(idents, graph, step_of) - {number} for number, idents in (members | dict(parts)).items()}
+    depends = _depends(listed, {number for number, _ in parts}, needs, built)
+    new = tuple(
+        new_step(number, [graph.entries[ident] for ident in idents], depends[number], module_path)
+        for number, idents in parts
+    )
+    everything = [*document.steps, *new]
+    waves = _waves({step.number: depends[step.number] for step in everything})
+    return Schedule(
+        graph=graph,
+        new=new,
+        hosted=tuple(hosted),
+        depends={number: needs for number, needs in depends.items() if number in listed and needs != listed[number]},
+        stale=tuple(stale_methods(document)),
+        waves=waves,
+        overlaps=tuple(_overlaps(everything, waves)),
+        circles=tuple(_circles(needs, depends)),
+    )
+
+
+def _members(document: Document, step: Step) -> list[str]:
+    found = (document.entry_of(method) for method in step.methods)
+    return list(dict.fromkeys(entry.id for entry in found if entry is not None))
+
+
+def _host(
+    document: Document, graph: Dependencies, step_of: Mapping[str, int], todo: Sequence[str], size: int
+) -> list[tuple[int, StepMethod]]:
+    """New entries that fit into a step not started: same module, room left, and its needs come before."""
+    above = ancestors({step.number: step.depends for step in document.steps})
+    hosts: dict[str, list[int]] = defaultdict(list)
+    room: dict[int, int] = {}
+    for step in document.steps:
+        modules = {entry.module for m in step.methods if (entry := document.entry_of(m)) is not None}
+        if step.status == "NOT_STARTED" and step.line and len(modules) == 1 and len(step.methods) < size:
+            hosts[next(iter(modules))].append(step.number)
+            room[step.number] = size - len(step.methods)
+    users = graph.dependents()
+    found: list[tuple[int, StepMethod]] = []
+    placed = dict(step_of)
+    for ident in todo:
+        for number in hosts.get(graph.entries[ident].module, []):
+            before = above[number] | {number}
+            met = all(placed.get(need) in before for need in graph.edges[ident])
+            needed_above = any(placed.get(user) in above[number] for user in users[ident])
+            if room[number] and met and not needed_above:
+                room[number] -= 1
+                placed[ident] = number
+                found.append((number, method_row(graph.entries[ident])))
+                break
+    return found
+
+
+def _needed(idents: Iterable[str], graph: Dependencies, step_of: Mapping[str, int]) -> set[int]:
+    return {step_of[need] for ident in idents for need in graph.edges[ident] if need in step_of}
+
+
+def _depends(
+    listed: Mapping[int, tuple[int, ...]], fresh: set[int], needs: Mapping[int, set[int]], built: set[int]
+) -> dict[int, tuple[int, ...]]:
+    """The steps each step depends on: what it lists, and for those not begun what it lacks, less what is implied."""
+    depends = dict(listed)
+    for number in sorted(fresh):
+        depends[number] = ()
+    for number in sorted(set(depends) - built):
+        above = ancestors(depends)
+        wanted = [n for n in sorted(needs.get(number, ())) if n not in above[number] and number not in above[n]]
+        lacking = [n for n in wanted if not any(n in above[other] for other in wanted)]
+        if lacking:
+            depends[number] = tuple(sorted({*depends[number], *lacking}))
+    return depends
+
+
+def _circles(needs: Mapping[int, set[int]], depends: dict[int, tuple[int, ...]]) -> list[tuple[int, int]]:
+    above = ancestors(depends)
+    return [(a, b) for a, wanted in needs.items() for b in sorted(wanted) if a < b and a in above[b]]
+
+
+def _waves(depends: Mapping[int, tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+    """The steps by the length of the longest way to them: those of one wave may be built at the same time."""
+    level: dict[int, int] = {}
+    open_steps = dict(depends)
+    while open_steps:
+        free = [n for n, needs in open_steps.items() if not any(need in open_steps and need != n for need in needs)]
+        # In a circle nobody is free: the first one starts, and the linter names the circle.
+        for number in free or [next(iter(open_steps))]:
+            level[number] = max((level.get(need, -1) for need in open_steps[number]), default=-1) + 1
+        for number in list(level):
+            open_steps.pop(number, None)
+    count = max(level.values(), default=-1) + 1
+    return tuple(tuple(n for n, at in level.items() if at == wave) for wave in range(count))
+
+
+def _overlaps(steps: Sequence[Step], waves: Sequence[tuple[int, ...]]) -> list[tuple[str, tuple[int, ...]]]:
+    """Files that two or more open steps of one wave both touch."""
+    by_number = {step.number: step for step in steps if step.status != "DONE"}
+    found: list[tuple[str, tuple[int, ...]]] = []
+    for wave in waves:
+        users: dict[str, list[int]] = defaultdict(list)
+        for number in wave:
+            for file in by_number[number].files if number in by_number else ():
+                users[file].append(number)
+        found += [(file, tuple(numbers)) for file, numbers in users.items() if len(numbers) > 1]
+    return found
+
+
+def differences(graph: Dependencies) -> list[tuple[Entry, tuple[Entry, ...]]]:
+    """Entries whose code uses others that `deps:` does not name."""
+    return [
+        (graph.entries[ident], tuple(graph.entries[other] for other in others))
+        for ident, others in graph.inferred.items()
+        if others
+    ]
