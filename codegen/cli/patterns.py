@@ -122,7 +122,7 @@ def run_test(args: argparse.Namespace) -> int:
     for reason in sorted({r.detail for r in results if r.status == "skipped"}):
         print(f"skipped {sum(r.detail == reason for r in results)}: {reason}", file=sys.stderr)
     print(
-        f"{len(chosen)} patterns, {len(results)} examples: "
+        f"{len(results)} examples of {len(chosen)} pattern{'s' * (len(chosen) != 1)}: "
         + ", ".join(f"{count} {status}" for status, count in counts.items()),
         file=sys.stderr,
     )

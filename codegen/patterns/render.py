@@ -28,6 +28,13 @@ def render(pattern: Pattern, bound: Bound, site: Site) -> str:
 
     Raises RenderError when the template does not give valid Python, or when the site lacks what the pattern needs.
     """
+    try:
+        return _render(pattern, bound, site)
+    except BadSource as error:
+        raise RenderError(f"{pattern.id}: {error}") from error
+
+
+def _render(pattern: Pattern, bound: Bound, site: Site) -> str:
     fresh = functools.cache(site.fresh)
     target, prelude = _target(pattern, bound, site, fresh)
     each = target

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
 
-from codegen.patterns.model import Example, Pattern
+from codegen.diagnostics import UsageError
+from codegen.patterns.model import Pattern
 
 
 def new_pattern(id: str, tag: str, parent: Pattern | None = None) -> str:
@@ -15,7 +16,7 @@ def new_pattern(id: str, tag: str, parent: Pattern | None = None) -> str:
         head += [f"summary: {json.dumps(parent.summary, ensure_ascii=False)}", f"extends: {parent.id}"]
         if tag != parent.tag:
             head.append(f"tag: {tag}")
-        return "\n".join([*head, "examples:", *_examples(parent.id, id, parent.examples)]) + "\n"
+        return "\n".join([*head, _examples(parent, id)]) + "\n"
     head += [f"tag: {tag}", *_STARTER]
     return "\n".join(head).replace("NEW_PATTERN", id) + "\n"
 
@@ -50,28 +51,9 @@ examples:
       sizes = [1, 9]: "check: sizes must be at most 8, got 9\"""".split("\n")
 
 
-def _examples(old: str, new: str, examples: Iterable[Example]) -> list[str]:
-    """The parent's examples under the new id, each a group of its own, every text quoted as JSON."""
-    lines = []
-    for example in examples:
-        use = new + example.use[len(old) :]
-        lines.append(f"  - use: {_quoted(use)}")
-        if example.each != "none":
-            lines.append(f"    each: {example.each}")
-        if example.is_async:
-            lines.append("    async: true")
-        if example.needs:
-            lines.append(f"    needs: [{', '.join(example.needs)}]")
-        for name in ("body", "note"):
-            if getattr(example, name):
-                lines.append(f"    {name}: {_quoted(getattr(example, name))}")
-        if example.message is None:
-            lines.append(f"    passes: [{_quoted(example.given)}]")
-        else:
-            lines += ["    raises:", f"      {_quoted(example.given)}: {_quoted(example.message)}"]
-    return lines
-
-
-def _quoted(text: str) -> str:
-    """Double-quoted YAML; JSON strings are a subset of it."""
-    return json.dumps(text, ensure_ascii=False)
+def _examples(parent: Pattern, id: str) -> str:
+    """The examples section of the parent's file, as it is written there, under the new id."""
+    section = re.search(r"^examples:\n(?:[ \n].*\n?|\n)*", parent.path.read_text(encoding="utf-8"), re.MULTILINE)
+    if section is None:
+        raise UsageError(f"{parent.path} does not write its examples as a block; copy them by hand")
+    return re.sub(rf"\b{parent.id}\b", id, section.group()).rstrip("\n")

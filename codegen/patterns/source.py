@@ -9,6 +9,7 @@ import ast
 from typing import Literal
 
 MAX_LENGTH = 2000
+MAX_DEPTH = 100
 _EAGER = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 _LOOSE = (ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.Tuple, ast.GeneratorExp)
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Slice, ast.UnaryOp, ast.expr_context, ast.unaryop)
@@ -34,6 +35,8 @@ def parse(text: str) -> ast.expr:
     if len(call.args) != 1 or isinstance(call.args[0], ast.Starred):
         raise BadSource("not one expression")
     node = call.args[0]
+    if _depth(node) > MAX_DEPTH:
+        raise BadSource(f"nested deeper than {MAX_DEPTH} levels")
     for inner in ast.walk(node):
         if isinstance(inner, _EAGER) or (isinstance(inner, ast.comprehension) and inner.is_async):
             raise BadSource("a check must not assign, await or yield")
@@ -102,6 +105,16 @@ def parses_as(text: str, kind: Literal["import"]) -> bool:
     except (SyntaxError, ValueError):
         return False
     return len(body) == 1 and isinstance(body[0], ast.Import | ast.ImportFrom)
+
+
+def _depth(node: ast.AST) -> int:
+    """Levels of the tree, counted without recursion."""
+    deepest, pending = 0, [(node, 1)]
+    while pending:
+        at, level = pending.pop()
+        deepest = max(deepest, level)
+        pending += [(child, level + 1) for child in ast.iter_child_nodes(at)]
+    return deepest
 
 
 def _enclosed(text: str, node: ast.expr) -> bool:

@@ -62,11 +62,14 @@ def test_an_installed_wheel_tests_its_patterns_in_an_empty_folder(tmp_path: Path
         timeout=100,
     )
     assert result.returncode == 0, result.stderr
-    assert str(tmp_path / "site") in subprocess.run(
-        [sys.executable, "-P", "-c", "import codegen.patterns as p; print(p.load_library().get('VAL_RANK').path)"],
-        cwd=empty,
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    ).stdout
+    assert (
+        str(tmp_path / "site")
+        in subprocess.run(
+            [sys.executable, "-P", "-c", "import codegen.patterns as p; print(p.load_library().get('VAL_RANK').path)"],
+            cwd=empty,
+            env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        ).stdout
+    )
