@@ -42,9 +42,15 @@ def load_state(optimizer: Any, state: dict[str, Any]) -> None:
     """Inverse of `save_state`, into an optimizer of the same shape."""
     inner = inner_optimizers(optimizer)
     for own, saved in zip(inner, state["inner"], strict=True):
-        own.load_state_dict(saved)
+        # cloned: torch's optimizers adopt what they are given, and storage read from a file cannot be given back
+        cells = {key: {k: _clone(v) for k, v in cell.items()} for key, cell in saved["state"].items()}
+        own.load_state_dict({**saved, "state": cells})
     if "masters" in state:
         for own, masters in zip(inner, state["masters"], strict=True):
             parameters = (p for group in own.param_groups for p in group["params"])
             for parameter, master in zip(parameters, masters, strict=True):
                 parameter.copy_(master)
+
+
+def _clone(value: Any) -> Any:
+    return value.clone() if torch.is_tensor(value) else value
