@@ -49,7 +49,11 @@ def run(args: argparse.Namespace) -> int:
             changed += 1
             _print_text(args, outcome)
         if args.format == "text":
-            print(render(found), end="", file=sys.stderr if args.diff or (args.paths == ["-"] and not args.check) else sys.stdout)
+            print(
+                render(found),
+                end="",
+                file=sys.stderr if args.diff or (args.paths == ["-"] and not args.check) else sys.stdout,
+            )
     if args.format != "text":
         print(render(findings, args.format), end="", file=sys.stderr if args.diff else sys.stdout)
     if not args.quiet:

@@ -94,9 +94,7 @@ def _unclosed(current: Sequence[Opener]) -> list[Block]:
     return [Block(tuple(current), None, first, last, last + 1, last, "broken")]
 
 
-def _read(
-    tree: ast.Module, openers: tuple[Opener, ...], end: EndMark, comments: Sequence[Comment]
-) -> Block:
+def _read(tree: ast.Module, openers: tuple[Opener, ...], end: EndMark, comments: Sequence[Comment]) -> Block:
     body_first, body_last = openers[-1].last_line + 1, end.line - 1
     first = openers[0].line if openers[0].place else body_first
     has_comments = any(body_first <= comment.line <= body_last for comment in comments)
@@ -179,9 +177,9 @@ def _suite_before(tree: ast.Module, mark: EndMark) -> list[ast.stmt]:
         node = stack.pop()
         for _, suite in suites_of(node):
             before = [statement for statement in suite if last_line(statement) < mark.line]
-            if before and before[-1].col_offset == mark.comment.column:
-                if not best or last_line(best[-1]) <= last_line(before[-1]):
-                    best = before
+            fits = bool(before) and before[-1].col_offset == mark.comment.column
+            if fits and (not best or last_line(best[-1]) <= last_line(before[-1])):
+                best = before
             inside = [statement for statement in suite if first_line(statement) < mark.line]
             if inside:
                 stack.append(inside[-1])

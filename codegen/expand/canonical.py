@@ -84,7 +84,7 @@ def _normal(node: ast.AST, name: str, value: object) -> object:
     if isinstance(node, _DOCUMENTED) and name == "body" and ast.get_docstring(node, clean=False) is not None:
         first = node.body[0]
         assert isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-        text = inspect.cleandoc(first.value.value).rstrip()
+        text = inspect.cleandoc(str(first.value.value)).rstrip()
         return [ast.Expr(ast.Constant(text)), *node.body[1:]]
     return value
 
@@ -96,7 +96,7 @@ def _joined(values: Sequence[ast.expr]) -> list[ast.expr]:
             continue
         last = merged[-1] if merged else None
         if isinstance(value, ast.Constant) and isinstance(last, ast.Constant):
-            merged[-1] = ast.Constant(last.value + value.value)
+            merged[-1] = ast.Constant(str(last.value) + str(value.value))
         else:
             merged.append(value)
     return merged

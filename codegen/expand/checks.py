@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from codegen.expand.grammar import Item
 from codegen.expand.marks import Opener
@@ -32,7 +32,7 @@ class Check:
     placement: Placement
     target: Target | None
     uses_result: bool = False
-    olds: Mapping[str, str] | None = None
+    olds: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def note(self) -> str | None:
@@ -40,9 +40,7 @@ class Check:
         return self.opener.notation.note if self.opener.notation else None
 
 
-def read_check(
-    library: Library, opener: Opener, item: Item, place: Place, snapshot: Callable[[str], str]
-) -> Check:
+def read_check(library: Library, opener: Opener, item: Item, place: Place, snapshot: Callable[[str], str]) -> Check:
     """Look the item's pattern up and match it to its place. Raises SiteError.
 
     `snapshot(source)` gives the name that holds the entry value of an expression.
@@ -61,7 +59,9 @@ def read_check(
     placement = _placement(pattern, place, uses_result)
     if placement == "here" and place.dead:
         raise SiteError(
-            "dead-code", f"nothing is executed below the {_word(place)} above this annotation", "Move it above that line."
+            "dead-code",
+            f"nothing is executed below the {_word(place)} above this annotation",
+            "Move it above that line.",
         )
     target = None
     if pattern.target == "required":
@@ -190,7 +190,9 @@ def _take_snapshots(
     if OLD in known:
         return bound, {}
     if function is None:
-        raise SiteError("bad-argument", f"{pattern.id}: old(…) outside a function", "Use it in a function's annotation.")
+        raise SiteError(
+            "bad-argument", f"{pattern.id}: old(…) outside a function", "Use it in a function's annotation."
+        )
     transformer = _Snapshots(snapshot)
 
     def rewrite(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from codegen.diagnostics import Finding
 from codegen.expand.blocks import Block
+from codegen.expand.imports import NeededImport, import_on
 from codegen.expand.model import FileReport, Options, Planned, SiteReport, State
-from codegen.expand.plan import Plan
-from codegen.expand.splice import Insert, block_lines, neighbour_newline, replaced_lines, splice
+from codegen.expand.planning import Plan
 from codegen.expand.source import ending
+from codegen.expand.splice import Insert, block_lines, neighbour_newline, replaced_lines, splice
 
 if TYPE_CHECKING:
     from codegen.expand.expander import Reading
@@ -30,7 +32,7 @@ class Comparison:
     refused: bool = False
 
 
-def compare(path: str, reading: Reading, plan: Plan, options: Options) -> FileReport:
+def compare(path: str, reading: Reading, plan: Plan, imports: Sequence[NeededImport], options: Options) -> FileReport:
     """The file's report; its text is the expansion unless something forbids to write it."""
     work = Comparison(findings=list(plan.findings))
     _match(reading, plan, work)
@@ -39,16 +41,23 @@ def compare(path: str, reading: Reading, plan: Plan, options: Options) -> FileRe
         _judge(path, reading, planned, index, options, work)
     for index in work.unasked:
         _judge_unasked(path, reading, index, failed, options, work)
+    _judge_imports(path, reading, imports, work)
     for mark in reading.loose:
         work.sites.append(
-            SiteReport(mark.line, mark.comment.column + 1, State.ORPHAN, f"END {mark.tag}", "no block above it has this seal")
+            SiteReport(
+                mark.line, mark.comment.column + 1, State.ORPHAN, f"END {mark.tag}", "no block above it has this seal"
+            )
         )
         work.findings.append(
             Finding(
-                path, mark.line, mark.comment.column + 1, "orphan",
-                "an end mark without its annotation, and nothing above it has this seal", "error",
+                path,
+                mark.line,
+                mark.comment.column + 1,
+                "orphan",
+                "an end mark without its annotation, and nothing above it has this seal",
+                "error",
                 "Remove the mark, and the code above it if it was generated.",
-            )  # fmt: skip
+            )
         )
     errors = any(finding.severity == "error" for finding in work.findings)
     work.refused = errors
@@ -94,7 +103,9 @@ def _opening(block: Block) -> tuple[str, ...]:
     return tuple(f"# {opener.tag} on {block.place}: {opener.text}" for opener in block.openers)
 
 
-def _judge(path: str, reading: Reading, planned: Planned, index: int | None, options: Options, work: Comparison) -> None:
+def _judge(
+    path: str, reading: Reading, planned: Planned, index: int | None, options: Options, work: Comparison
+) -> None:
     base, newline = reading.base, reading.source.newline
     fresh = block_lines(planned, base.lines, neighbour_newline(base.lines, planned.after, newline))
     opener = planned.annotations[0]
@@ -163,9 +174,49 @@ def _judge_unasked(
     if not removable and not (options.force and _forceable(block)):
         work.findings.append(
             Finding(
-                path, block.first, column, "orphan", f"{what}: no annotation asks for this block, and it was edited\n{diff}".rstrip(),
-                "error", "Remove it, or put its annotation back.",
-            )  # fmt: skip
+                path,
+                block.first,
+                column,
+                "orphan",
+                f"{what}: no annotation asks for this block, and it was edited\n{diff}".rstrip(),
+                "error",
+                "Remove it, or put its annotation back.",
+            )
+        )
+
+
+def _judge_imports(path: str, reading: Reading, needed: Sequence[NeededImport], work: Comparison) -> None:
+    """Managed imports that stand, those to add, those nothing needs any more."""
+    base, waiting = reading.base, list(needed)
+    for mark in reading.imports:
+        statement = import_on(reading.tree, mark)
+        assert statement is not None
+        text = ast.unparse(statement)
+        match = next((want for want in waiting if ast.unparse(ast.parse(want.statement)) == text), None)
+        column = mark.comment.column + 1
+        if match is None:
+            work.sites.append(SiteReport(mark.line, column, State.ORPHAN, text, "no generated block needs this import"))
+            continue
+        waiting.remove(match)
+        work.sites.append(SiteReport(mark.line, column, State.FRESH, text))
+        work.inserts.append(Insert(base.line_of(mark.line - 1), -1, (reading.source.lines[mark.line - 1],)))
+    for want in waiting:
+        newline = neighbour_newline(base.lines, want.after, reading.source.newline)
+        work.sites.append(
+            SiteReport(base.origin[want.line - 1], 1, State.UNEXPANDED, want.statement, f"needed by {want.what}")
+        )
+        work.inserts.append(Insert(want.after, -1, (want.text + newline,)))
+    for strange in reading.strange:
+        work.findings.append(
+            Finding(
+                path,
+                strange.line,
+                strange.comment.column + 1,
+                "edited",
+                "a managed import that is not one name imported at module level",
+                "error",
+                "Remove the comment, or give the import a line of its own.",
+            )
         )
 
 

@@ -13,12 +13,16 @@ from codegen.diagnostics import Finding
 from codegen.expand.blocks import Block, read_blocks
 from codegen.expand.comments import Layout, read_layout
 from codegen.expand.compare import compare
+from codegen.expand.imports import NeededImport, import_on, needed_imports
 from codegen.expand.marks import EndMark, ImportMark, Marks, Opener
 from codegen.expand.model import FileReport, Options
-from codegen.expand.parsing import parse_python
-from codegen.expand.plan import Plan, Planner
+from codegen.expand.parsing import parse_python, statements_between
+from codegen.expand.places import Places
+from codegen.expand.plan import make_plan
+from codegen.expand.planning import Plan, Planning
 from codegen.expand.source import Source, Unreadable, read_source
 from codegen.expand.strip import Base, strip_blocks
+from codegen.expand.suites import read_suites
 from codegen.patterns import Library
 
 
@@ -32,6 +36,7 @@ class Reading:
     orphans: tuple[Block, ...]
     loose: tuple[EndMark, ...]
     imports: tuple[ImportMark, ...]
+    strange: tuple[ImportMark, ...]
     base: Base
     base_tree: ast.Module
     base_layout: Layout
@@ -51,7 +56,9 @@ def read_file(source: Source, marks: Marks) -> Reading | None:
         return None
     tree = parse_python(source.text)
     blocks, orphans, loose = read_blocks(tree, found, layout.comments)
-    imports = tuple(mark for mark in found if isinstance(mark, ImportMark))
+    marked = [mark for mark in found if isinstance(mark, ImportMark)]
+    imports = tuple(mark for mark in marked if import_on(tree, mark))
+    strange = tuple(mark for mark in marked if not import_on(tree, mark))
     every = (*blocks, *orphans)
     base = strip_blocks(source.lines, every, [mark.line for mark in imports])
     if not every and not imports:
@@ -62,7 +69,17 @@ def read_file(source: Source, marks: Marks) -> Reading | None:
         base_found = marks.find(base_layout.comments)
     openers = tuple(mark for mark in base_found if isinstance(mark, Opener) and mark.place is None)
     return Reading(
-        source, tree, tuple(blocks), tuple(orphans), tuple(loose), imports, base, base_tree, base_layout, openers
+        source,
+        tree,
+        tuple(blocks),
+        tuple(orphans),
+        tuple(loose),
+        imports,
+        strange,
+        base,
+        base_tree,
+        base_layout,
+        openers,
     )
 
 
@@ -77,20 +94,33 @@ def expand_bytes(path: str, data: bytes, library: Library, marks: Marks, options
         return _not_python(path, error)
     if reading is None:
         return FileReport(path, text=source.text)
-    plan = plan_reading(path, reading, library, options)
-    return compare(path, reading, plan, options)
+    plan, imports = plan_reading(path, reading, library, options)
+    return compare(path, reading, plan, imports, options)
 
 
-def plan_reading(path: str, reading: Reading, library: Library, options: Options) -> Plan:
-    """The fresh plan for a file that was taken apart."""
-    base = reading.base
+def plan_reading(path: str, reading: Reading, library: Library, options: Options) -> tuple[Plan, list[NeededImport]]:
+    """The fresh plan for a file that was taken apart, and the imports to go with it."""
+    base, layout = reading.base, reading.base_layout
 
     def line_of(line: int) -> int:
         return base.origin[line - 1] if 0 < line <= len(base.origin) else line
 
-    return Planner(
-        path, reading.base_tree, base.lines, reading.base_layout, reading.openers, library, options, line_of
-    ).run()
+    places = Places(read_suites(reading.base_tree, layout, base.lines), layout, base.lines)
+    planning = Planning(
+        path, reading.base_tree, base.lines, layout, places, library, options, line_of, _extracted(reading)
+    )
+    plan = make_plan(planning, reading.openers)
+    return plan, needed_imports(planning)
+
+
+def _extracted(reading: Reading) -> frozenset[str]:
+    """Names of the functions that an earlier expansion made of long checks."""
+    names: set[str] = set()
+    for block in reading.blocks:
+        if block.place == "module" and block.seal != "broken":
+            inside = statements_between(reading.tree, block.body_first, block.body_last) or []
+            names.update(s.name for s in inside if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef))
+    return frozenset(names)
 
 
 def strip_bytes(path: str, data: bytes, marks: Marks, options: Options) -> FileReport:
@@ -106,9 +136,14 @@ def strip_bytes(path: str, data: bytes, marks: Marks, options: Options) -> FileR
         return FileReport(path, text=source.text)
     findings = [
         Finding(
-            path, block.first, 1, "edited", f"{block.tag} block: edited since it was generated, or with a comment in it",
-            "error", "Restore it, or drop it with `codegen expand --strip --force`.",
-        )  # fmt: skip
+            path,
+            block.first,
+            1,
+            "edited",
+            f"{block.tag} block: edited since it was generated, or with a comment in it",
+            "error",
+            "Restore it, or drop it with `codegen expand --strip --force`.",
+        )
         for block in reading.all_blocks
         if block.seal not in ("whole", "empty") or block.has_comments
     ]

@@ -103,7 +103,8 @@ def _parse_item(tag: str, text: str, position: int, first: bool) -> tuple[Item, 
     if found is None or (after.isalnum() or after == "_"):
         error = FreeText if first else NotationError
         raise error(
-            f"{text[position : position + 40].strip()!r} is not a pattern id" if text[position:].strip()
+            f"{text[position : position + 40].strip()!r} is not a pattern id"
+            if text[position:].strip()
             else "a pattern id is missing",
             position,
             f"Write `# {tag}: ID(arguments)`; `codegen patterns list` names the ids.",
@@ -119,7 +120,9 @@ def _parse_item(tag: str, text: str, position: int, first: bool) -> tuple[Item, 
     end = matching_bracket(text, found.end())
     if end is None:
         raise OpenBracket(
-            f"the bracket of {found[0]} is not closed", found.end(), "Close the bracket in this comment or the next line."
+            f"the bracket of {found[0]} is not closed",
+            found.end(),
+            "Close the bracket in this comment or the next line.",
         )
     positional, keywords = _parse_arguments(found[0], text, found.end() + 1, end)
     return Item(tag, found[0], positional, keywords, position), end + 1
@@ -147,9 +150,7 @@ def matching_bracket(text: str, start: int) -> int | None:
     return None
 
 
-def _parse_arguments(
-    id: str, text: str, start: int, end: int
-) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+def _parse_arguments(id: str, text: str, start: int, end: int) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
     inner = text[start:end]
     call = _parse_call(id, inner, start)
     lines = f"f({inner}\n)"

@@ -100,7 +100,7 @@ class Places:
                     return statement
         return None
 
-    def _about(self, statement: ast.stmt, warnings: tuple[str, ...]) -> Place:
+    def _about(self, statement: ast.AST, warnings: tuple[str, ...]) -> Place:
         """The place of an annotation about a function as a whole."""
         if isinstance(statement, ast.ClassDef):
             raise PlaceError(
@@ -161,7 +161,7 @@ class Places:
         if suite.kind == "class":
             raise PlaceError("a class body is not a place for a check", "Move it to __init__ or __post_init__.")
         if index == 0 and below is not None and is_docstring(below) and suite.kind == "function":
-            return self._about(suite.owner, warnings)  # type: ignore[arg-type]
+            return self._about(suite.owner, warnings)
         if suite.kind == "module":
             self._after_futures(suite, index)
         head = suite.kind == "function" and all(is_docstring(s) for s in suite.statements[:index][:1]) and index <= 1
@@ -193,7 +193,7 @@ class Places:
         for suite in self.suites:
             if suite.header_end == line and not suite.inline and suite is not self.root:
                 if suite.kind == "function":
-                    return self._about(suite.owner, ())  # type: ignore[arg-type]
+                    return self._about(suite.owner, ())
                 return self._below_header(suite, (), None)
         for suite in reversed(self.suites):
             for index, statement in enumerate(suite.statements):
@@ -212,7 +212,7 @@ class Places:
         if suite.kind == "module":
             self._after_futures(suite, index + 1)
         if is_docstring(statement) and index == 0 and suite.kind == "function":
-            return self._about(suite.owner, ())  # type: ignore[arg-type]
+            return self._about(suite.owner, ())
         dead = isinstance(statement, LEAVING)
         return Place(suite, index + 1, opener.last_line, False, dead)
 
@@ -226,11 +226,12 @@ class Places:
     def _in_brackets(self, opener: Opener) -> Place:
         for suite in reversed(self.suites):
             owner = suite.owner
-            if isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef) and suite.kind == "function":
-                if owner.lineno <= opener.line <= suite.header_end and opener.comment.depth == 1:
-                    parameter = self._parameter(owner, opener)
-                    place = self._about(owner, ())
-                    return Place(place.suite, place.index, place.after, True, speaks_of=suite, parameter=parameter)
+            if not isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef) or opener.comment.depth != 1:
+                continue
+            if owner.lineno <= opener.line <= suite.header_end:
+                parameter = self._parameter(owner, opener)
+                place = self._about(owner, ())
+                return Place(place.suite, place.index, place.after, True, speaks_of=suite, parameter=parameter)
         raise PlaceError(
             "no statement can stand inside brackets", "Put the annotation on its own line above the statement."
         )
@@ -252,7 +253,8 @@ class Places:
             candidates = here
         named = f"; candidates: {', '.join(candidates)}" if candidates else ""
         raise PlaceError(
-            f"no single parameter stands on this line{named}", "Give the parameter a line of its own, or name the target."
+            f"no single parameter stands on this line{named}",
+            "Give the parameter a line of its own, or name the target.",
         )
 
 

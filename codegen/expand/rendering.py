@@ -28,7 +28,10 @@ def render_check(check: Check, tree: ast.Module, fresh: Fresh, unit: str, option
         source = None
     if words and check.pattern.target != "expression":
         bound = type(bound)(
-            {name: replace_names(text, words) if RESULT in free_names(text) else text for name, text in bound.values.items()},
+            {
+                name: replace_names(text, words) if RESULT in free_names(text) else text
+                for name, text in bound.values.items()
+            },
             source if source is not None else bound.target,
             bound.each,
             bound.error,
@@ -43,7 +46,7 @@ def render_check(check: Check, tree: ast.Module, fresh: Fresh, unit: str, option
         fresh=fresh.fork(),
         expression=bound.target if check.pattern.target == "expression" else None,
         note=check.note,
-        old=check.olds or {},
+        old=check.olds,
         body=HOLE_NAME if check.placement == "wrap" else "",
         ast_mode=options.ast_mode,
         width=options.width,
@@ -91,7 +94,9 @@ def result_source(value: ast.expr | None, checks: Sequence[Check]) -> str | None
     for check in checks:
         texts = [check.bound.target or "None", *check.bound.values.values()]
         for text in texts:
-            if RESULT in free_names(text) and value.id in captured_names(ast.parse(text.strip() or "None", mode="eval")):
+            if RESULT in free_names(text) and value.id in captured_names(
+                ast.parse(text.strip() or "None", mode="eval")
+            ):
                 return None
     return value.id
 

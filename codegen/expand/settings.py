@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from codegen.diagnostics import UsageError
@@ -16,7 +16,7 @@ class Settings:
 
     folder: Path
     exclude: tuple[str, ...] = ()
-    options: Options = Options()
+    options: Options = field(default_factory=Options)
 
 
 def find_project(start: Path) -> Path:
@@ -45,7 +45,7 @@ def read_settings(folder: Path) -> Settings:
         raise UsageError(f"{path}: tool.codegen.exclude is {exclude!r}; give a list of glob patterns")
     mode = table.get("ast-mode", "assert")
     if mode not in ("assert", "raise"):
-        raise UsageError(f"{path}: tool.codegen.ast-mode is {mode!r}; give \"assert\" or \"raise\"")
+        raise UsageError(f'{path}: tool.codegen.ast-mode is {mode!r}; give "assert" or "raise"')
     width = table.get("width", Options.width)
     if not isinstance(width, int) or isinstance(width, bool) or not 40 <= width <= 400:
         raise UsageError(f"{path}: tool.codegen.width is {width!r}; give a number from 40 to 400")

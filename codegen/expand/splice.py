@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from codegen.expand.canonical import digest_of
@@ -32,7 +32,7 @@ def block_lines(block: Planned, lines: Sequence[str], newline: str) -> tuple[str
         if HOLE_NAME in text and block.statement is not None and text.strip() in (HOLE_NAME, _binding(text)):
             generated.extend(_author_lines(block, block.statement, lines, text))
         else:
-            generated.append(f"{block.indent}{text}")
+            generated.append(f"{block.indent}{text}" if text else "")
     generated.append(f"{block.indent}# END {block.tag} {digest_of(block.form)}")
     return tuple(line if ending(line) else line + newline for line in generated)
 
@@ -45,7 +45,7 @@ def _binding(text: str) -> str:
 def _author_lines(block: Planned, statement: ast.stmt, lines: Sequence[str], text: str) -> list[str]:
     """The author's statement: with its `return` made a binding, or further indented inside a wrapper."""
     first, last = first_line(statement), last_line(statement)
-    own = [line if ending(line) else line for line in lines[first - 1 : last]]
+    own = list(lines[first - 1 : last])
     if block.shape == "return":
         name = text.strip().partition(" = ")[0]
         begin = statement.col_offset
@@ -88,5 +88,3 @@ def splice(lines: Sequence[str], inserts: Sequence[Insert], newline: str) -> str
 def neighbour_newline(lines: Sequence[str], after: int, default: str) -> str:
     """The ending of the line above, so that a file with mixed newlines keeps its mixture."""
     return (ending(lines[after - 1]) if 0 < after <= len(lines) else "") or default
-
-

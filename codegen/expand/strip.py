@@ -61,10 +61,7 @@ def strip_blocks(lines: Sequence[str], blocks: Sequence[Block], imports: Iterabl
     if kept and lines and not ending(lines[-1]) and len(lines) in dropped:
         kept[-1] = kept[-1].removesuffix(ending(kept[-1]))
     base = Base(tuple(kept), tuple(origin), ())
-    after = tuple(
-        base.line_of(block.first - 1)
-        for block in blocks
-    )
+    after = tuple(base.line_of(block.first - 1) for block in blocks)
     return Base(base.lines, base.origin, after)
 
 

@@ -16,11 +16,13 @@ from codegen.patterns import Bound, Pattern
 from codegen.patterns.model import Each
 
 _ITEMS = frozenset(
-    """list List tuple Tuple set Set frozenset FrozenSet Sequence MutableSequence Collection AbstractSet MutableSet
-    deque Deque KeysView ValuesView""".split()
+    {"list", "List", "tuple", "Tuple", "set", "Set", "frozenset", "FrozenSet", "Sequence", "MutableSequence"}
+    | {"Collection", "AbstractSet", "MutableSet", "deque", "Deque", "KeysView", "ValuesView"}
 )
-_MAPPINGS = frozenset("dict Dict Mapping MutableMapping defaultdict DefaultDict OrderedDict Counter".split())
-_ONE_PASS = frozenset("Iterable Iterator Generator AsyncIterable AsyncIterator AsyncGenerator".split())
+_MAPPINGS = frozenset(
+    {"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "DefaultDict", "OrderedDict", "Counter"}
+)
+_ONE_PASS = frozenset(["Iterable", "Iterator", "Generator", "AsyncIterable", "AsyncIterator", "AsyncGenerator"])
 _NUMBERS = frozenset({"int", "float", "complex"})
 _TRANSPARENT = frozenset({"Annotated", "Final", "ClassVar", "Required", "NotRequired"})
 
@@ -80,14 +82,12 @@ def bound_above(place: Place) -> list[str]:
     """Names that the statement just above binds."""
     above = place.above
     targets: list[ast.expr] = []
+    loop = isinstance(above, ast.For | ast.AsyncFor) and not place.index
+    annotated = isinstance(above, ast.AnnAssign) and above.value is not None
     if isinstance(above, ast.Assign):
         targets = list(above.targets)
-    elif isinstance(above, ast.AnnAssign) and above.value is not None:
-        targets = [above.target]
-    elif isinstance(above, ast.AugAssign):
-        targets = [above.target]
-    elif isinstance(above, ast.For | ast.AsyncFor) and not place.index:
-        targets = [above.target]
+    elif loop or annotated or isinstance(above, ast.AugAssign):
+        targets = [above.target]  # type: ignore[union-attr]
     elif isinstance(above, ast.With | ast.AsyncWith) and not place.index:
         targets = [item.optional_vars for item in above.items if item.optional_vars]
     found: list[str] = []
@@ -150,7 +150,7 @@ def _unwrap(node: ast.expr) -> tuple[ast.expr | None, bool]:
             node = _arguments(node)[0]
         elif isinstance(node, ast.Subscript) and _base(node) == "Optional":
             node, optional = node.slice, True
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr) or _base(node) == "Union":
+        elif (isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr)) or _base(node) == "Union":
             members = _members(node)
             rest = [member for member in members if not _is_none(member)]
             optional = optional or len(rest) < len(members)

@@ -71,9 +71,7 @@ def _guards(body: list[ast.stmt]) -> bool:
     return isinstance(last, ast.Raise) and last.exc is not None and prepared
 
 
-def _finding(
-    path: str, statement: ast.stmt, what: str, reasons: dict[int, Comment], lines: tuple[str, ...]
-) -> Finding:
+def _finding(path: str, statement: ast.stmt, what: str, reasons: dict[int, Comment], lines: tuple[str, ...]) -> Finding:
     text = what if len(what) <= 80 else what[:77] + "..."
     comment = next((reasons[line] for line in _places(statement, lines) if line in reasons), None)
     column = statement.col_offset + 1
@@ -84,7 +82,9 @@ def _finding(
     reason = matched[1] if matched else ""
     if not reason:
         fix = "Write `# unmanaged: reason`."
-        return Finding(path, statement.lineno, column, "unmanaged", f"an exception without a reason: {text}", "error", fix)
+        return Finding(
+            path, statement.lineno, column, "unmanaged", f"an exception without a reason: {text}", "error", fix
+        )
     return Finding(path, statement.lineno, column, "unmanaged", f"hand-written check: {text}; {reason}", "note")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.codegen.expand.helpers import dedent, expand, report, states, strip
 
-ANNOTATED = dedent('''
+ANNOTATED = dedent("""
     class Pool:
         def shrink_sampler(self, target_gpus: list[int]) -> list[int]:
             # VAL: VAL_INT_RANGE(min=0, max=7)
@@ -18,8 +18,8 @@ ANNOTATED = dedent('''
 
         def _calculate_offload_ranks(self, gpus):
             return gpus[1:]
-''')
-EXPANDED = dedent('''
+""")
+EXPANDED = dedent("""
     class Pool:
         def shrink_sampler(self, target_gpus: list[int]) -> list[int]:
             # VAL: VAL_INT_RANGE(min=0, max=7)
@@ -35,7 +35,7 @@ EXPANDED = dedent('''
 
         def _calculate_offload_ranks(self, gpus):
             return gpus[1:]
-''')
+""")
 EDITED = EXPANDED.replace("<= 7:", "<= 9:")
 
 

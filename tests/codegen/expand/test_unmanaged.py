@@ -5,7 +5,7 @@ from pathlib import Path
 from codegen.expand.unmanaged import find_unmanaged
 from tests.codegen.expand.helpers import dedent, expand
 
-GUARDED = dedent('''
+GUARDED = dedent("""
     def take(count):
         if count < 0:
             raise ValueError(count)
@@ -15,7 +15,7 @@ GUARDED = dedent('''
                 raise ValueError(text)
         assert count, "nothing"
         return count
-''')
+""")
 
 
 def lines_of(text: str, severity: str = "error") -> list[int]:
@@ -27,7 +27,9 @@ def test_guards_and_asserts_are_listed_with_their_lines() -> None:
 
 
 def test_generated_blocks_are_not_listed() -> None:
-    text = expand("def take(count: int):\n    # VAL: VAL_POSITIVE\n    # AST: AST_PRECONDITION(count < 9)\n    return count\n")
+    text = expand(
+        "def take(count: int):\n    # VAL: VAL_POSITIVE\n    # AST: AST_PRECONDITION(count < 9)\n    return count\n"
+    )
     assert "raise" in text and "assert" in text
     assert find_unmanaged(text) == []
 
@@ -43,11 +45,11 @@ def test_a_reason_turns_the_error_into_a_note() -> None:
 
 def test_an_exception_without_a_reason_stays_an_error() -> None:
     text = GUARDED.replace("if count < 0:", "if count < 0:  # unmanaged")
-    assert [f.message for f in find_unmanaged(text)][0] == "an exception without a reason: if count < 0: raise"
+    assert next(f.message for f in find_unmanaged(text)) == "an exception without a reason: if count < 0: raise"
 
 
 def test_control_flow_is_not_validation() -> None:
-    text = dedent('''
+    text = dedent("""
         def read(path, kind):
             try:
                 return open(path)
@@ -59,7 +61,7 @@ def test_control_flow_is_not_validation() -> None:
                 return 1
             else:
                 raise TypeError(kind)
-    ''')
+    """)
     assert find_unmanaged(text) == []
 
 

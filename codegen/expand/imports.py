@@ -1,0 +1,140 @@
+"""Imports that generated code needs: one line each, `import x  # VAL import`, below the docstring and __future__.
+
+A managed import is known by its comment wherever an import sorter puts it. It binds one name; a line that came to
+bind more is the author's, and is never removed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from codegen.expand.marks import ImportMark
+from codegen.expand.model import SiteError
+from codegen.expand.parsing import first_line, is_docstring, last_line, own_nodes
+from codegen.expand.planning import Planning
+from codegen.expand.scopes import bound_by, bound_in
+
+
+@dataclass(frozen=True)
+class NeededImport:
+    """An import statement and the base line below which it goes."""
+
+    statement: str
+    tag: str
+    after: int
+    line: int
+    what: str
+
+    @property
+    def text(self) -> str:
+        """The managed line."""
+        return f"{self.statement}  # {self.tag} import"
+
+
+def needed_imports(planning: Planning) -> list[NeededImport]:
+    """Imports to add. A name that is already something else is a finding at the annotation that needs it."""
+    found: list[NeededImport] = []
+    present = {ast.unparse(_single(node, alias)) for node, alias in _module_imports(planning.tree)}
+    for statement, checks in sorted(planning.plan.imports.items()):
+        wanted = ast.parse(statement).body[0]
+        assert isinstance(wanted, ast.Import | ast.ImportFrom)
+        name, canonical = bound_by(wanted.names[0]), ast.unparse(wanted)
+        for check in checks:
+            functions = (check.place.speaks_of or check.place.suite).functions
+            if any(name in bound_in(function) for function in functions):
+                _clash(planning, check.opener, name, statement)
+                break
+        else:
+            if canonical in present:
+                continue
+            if name in bound_in(planning.tree):
+                _clash(planning, checks[0].opener, name, statement)
+                continue
+            first = checks[0]
+            after = _line_above(planning, wanted)
+            found.append(NeededImport(statement, first.opener.tag, after, first.opener.line, first.item.id))
+    return found
+
+
+def _clash(planning: Planning, opener: object, name: str, statement: str) -> None:
+    error = SiteError(
+        "name-clash", f"`{statement}` is needed, but {name} is another thing here", f"Rename {name} in this code."
+    )
+    planning.find(opener, "error", error.code, error.message, error.fix)  # type: ignore[arg-type]
+
+
+def _module_imports(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.ImportFrom, ast.alias]]:
+    """Imports that run when the module is loaded; those for type checkers only do not count."""
+    hidden: set[int] = set()
+    for node in own_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            hidden.update(id(inner) for statement in node.body for inner in ast.walk(statement))
+        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in hidden:
+            for alias in node.names:
+                yield node, alias
+
+
+def _single(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> ast.stmt:
+    if isinstance(node, ast.Import):
+        return ast.Import([alias])
+    return ast.ImportFrom(node.module, [alias], node.level)
+
+
+def _line_above(planning: Planning, wanted: ast.Import | ast.ImportFrom) -> int:
+    """Where the line goes: sorted into the first group of imports, or below docstring and __future__ imports."""
+    body = planning.tree.body
+    start = 0
+    after = _header_lines(planning.lines)
+    while start < len(body) and (
+        (start == 0 and is_docstring(body[0])) or getattr(body[start], "module", None) == "__future__"
+    ):
+        after = planning.layout.logical_end(last_line(body[start]))
+        start += 1
+    group = _first_group(body[start:])
+    if not group:
+        return after
+    for statement in group:
+        if _sort_key(statement) > _sort_key(wanted):
+            return first_line(statement) - 1
+    return planning.layout.logical_end(last_line(group[-1]))
+
+
+def _first_group(statements: Sequence[ast.stmt]) -> list[ast.Import | ast.ImportFrom]:
+    group: list[ast.Import | ast.ImportFrom] = []
+    for statement in statements:
+        if not isinstance(statement, ast.Import | ast.ImportFrom):
+            break
+        if group and first_line(statement) != last_line(group[-1]) + 1:
+            break
+        group.append(statement)
+    return group
+
+
+def _sort_key(statement: ast.Import | ast.ImportFrom) -> tuple[bool, str]:
+    if isinstance(statement, ast.Import):
+        return False, statement.names[0].name.lower()
+    return True, (statement.module or "").lower()
+
+
+def _header_lines(lines: Sequence[str]) -> int:
+    """Lines that have to stay first: an interpreter line and a coding line."""
+    count = 0
+    while (
+        count < min(2, len(lines))
+        and lines[count].startswith("#")
+        and ("!" in lines[count][:2] or "coding" in lines[count])
+    ):
+        count += 1
+    return count
+
+
+def import_on(tree: ast.Module, mark: ImportMark) -> ast.Import | ast.ImportFrom | None:
+    """The import statement that a mark ends, when it binds one name and stands alone at module level."""
+    for statement in tree.body:
+        if statement.lineno == mark.line and last_line(statement) == mark.line:
+            if isinstance(statement, ast.Import | ast.ImportFrom) and len(statement.names) == 1:
+                return statement
+            return None
+    return None

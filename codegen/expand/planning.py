@@ -1,0 +1,158 @@
+"""What planning a file shares: the base text, the library, each scope's names, and the plan that grows."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from codegen.diagnostics import Finding, Severity
+from codegen.expand.canonical import canonical
+from codegen.expand.checks import Check
+from codegen.expand.comments import Layout
+from codegen.expand.marks import Opener
+from codegen.expand.model import MAX_INLINE_LINES, Options, Planned, SiteError
+from codegen.expand.parsing import first_line, last_line
+from codegen.expand.places import Place, PlaceError, Places
+from codegen.expand.rendering import render_check
+from codegen.expand.scopes import Fresh, names_in
+from codegen.expand.suites import Suite
+from codegen.patterns import Library
+
+HERE, MODULE, ENTRY, RETURN = range(4)
+
+
+@dataclass
+class Scope:
+    """Names of a function or of the module, its snapshots by source, those planned already, checks of its result."""
+
+    fresh: Fresh
+    result: str = ""
+    snapshots: dict[str, str] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    on_return: list[Check] = field(default_factory=list)
+
+
+@dataclass
+class Plan:
+    """Planned blocks in the order of the base text, the imports they need with who needs them, what is wrong."""
+
+    blocks: list[Planned] = field(default_factory=list)
+    imports: dict[str, list[Check]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+
+@dataclass
+class Planning:
+    """One base text being planned. `line_of` gives the file's line for a base line."""
+
+    path: str
+    tree: ast.Module
+    lines: Sequence[str]
+    layout: Layout
+    places: Places
+    library: Library
+    options: Options
+    line_of: Callable[[int], int]
+    extracted: frozenset[str] = frozenset()
+    plan: Plan = field(default_factory=Plan)
+    scopes: dict[int, Scope] = field(default_factory=dict)
+    functions: dict[int, str] = field(default_factory=dict)
+
+    def scope_of(self, place: Place) -> Scope:
+        """The scope that code at the place runs in."""
+        owner: ast.AST = place.function or self.tree
+        if id(owner) not in self.scopes:
+            self.scopes[id(owner)] = Scope(Fresh(names_in(owner)))
+        return self.scopes[id(owner)]
+
+    def find(
+        self, opener: Opener, severity: Severity, code: str, message: str, fix: str, line: int | None = None
+    ) -> None:
+        """Add a finding at the annotation, or at another base line."""
+        column = opener.comment.column + 1 if line is None else 1
+        place = self.line_of(opener.line if line is None else line)
+        self.plan.findings.append(Finding(self.path, place, column, code, message, severity, fix))
+
+    def code_of(self, check: Check, unit: str, result: str | None = None) -> str:
+        """The check's code at zero indentation; what it imports is noted. Raises SiteError."""
+        from codegen.expand.extract import extract_function, function_name
+
+        code = render_check(check, self.tree, self.scope_of(check.place).fresh, unit, self.options, result)
+        for statement in check.pattern.imports:
+            self.plan.imports.setdefault(statement, []).append(check)
+        if len(code.splitlines()) <= MAX_INLINE_LINES:
+            return code
+        name = function_name(self, check)
+        if not self.options.extract and name not in self.extracted:
+            raise SiteError(
+                "too-long",
+                f"{check.item.id} takes {len(code.splitlines())} lines here; a pattern may have {MAX_INLINE_LINES}",
+                "Run `codegen expand --extract`, which makes a function of it.",
+            )
+        return extract_function(self, check, name, code, unit)
+
+    def entry_of(self, checks: Sequence[Check]) -> tuple[Suite, int]:
+        """Suite and line of the entry of the function that the checks speak of. Raises SiteError."""
+        place = checks[0].place
+        if place.speaks_of:
+            return place.suite, place.after
+        assert place.function is not None
+        try:
+            about = self.places.about(place.function)
+        except PlaceError as error:
+            raise SiteError("no-place", error.message, error.fix, place.function.lineno) from error
+        return about.suite, about.after
+
+    def alone(self, suite: Suite, index: int, what: str) -> None:
+        """Make sure that a statement shares no line with other code. Raises SiteError."""
+        statement = suite.statements[index]
+        near = suite.statements[max(0, index - 1) : index] + suite.statements[index + 1 : index + 2]
+        lines = {first_line(statement), last_line(statement)}
+        if suite.inline or any(first_line(other) in lines or last_line(other) in lines for other in near):
+            message = f"the {what} on line {self.line_of(statement.lineno)} shares its line with other code"
+            raise SiteError("shared-line", message, "Give it a line of its own.", statement.lineno)
+
+    def add(
+        self,
+        key: tuple[str, int],
+        after: int,
+        suite: Suite,
+        code: str,
+        checks: Sequence[Check],
+        rank: int,
+        holes: Mapping[int, str] | None = None,
+        body: Sequence[ast.stmt] | None = None,
+        statement: ast.stmt | None = None,
+    ) -> None:
+        """Plan a block. `body` is the parsed code when the caller has it, with the canonical text of its `holes`."""
+        openers = tuple(dict.fromkeys(check.opener for check in checks))
+        remote = key[0] if key[0] != "own" else None
+        self.plan.blocks.append(
+            Planned(
+                key=key,
+                tag=openers[0].tag,
+                after=after,
+                indent=suite.indent if suite.parent else "",
+                unit=suite.unit,
+                code=code,
+                form=canonical(ast.parse(code).body if body is None else body, holes),
+                annotations=openers,
+                patterns=tuple(dict.fromkeys(f"{c.pattern.id} v{c.pattern.version}" for c in checks)),
+                openers=tuple(f"# {o.tag} on {remote}: {_items(o, checks)}" for o in openers) if remote else (),
+                rank=rank,
+                shape="plain" if statement is None else "return" if remote else "wrap",
+                statement=statement,
+            )
+        )
+
+
+def _items(opener: Opener, checks: Sequence[Check]) -> str:
+    """The items of one annotation that a remote site is about, naming a tag where it changes."""
+    parts, tag = [], opener.tag
+    for check in checks:
+        if check.opener is opener:
+            item = check.item
+            parts.append(item.source if item.tag == tag else f"{item.tag}: {item.source}")
+            tag = item.tag
+    return ", ".join(dict.fromkeys(parts))
