@@ -113,8 +113,9 @@ def run_plan(args: argparse.Namespace) -> int:
 def _unreviewed(document: Document, text: str, waiting: list[Subject], allowed: bool) -> str:
     names = ", ".join(subject.id for subject in waiting)
     if not allowed:
+        few = names if len(waiting) <= 8 else f"{', '.join(s.id for s in waiting[:8])} and {len(waiting) - 8} more"
         raise UsageError(
-            f"{document.path}: not approved: {names}. Review them (`codegen review next`), "
+            f"{document.path}: not approved: {few}. Review them (`codegen review next`), "
             "or plan them as they are with --unreviewed, which is recorded"
         )
     print(f"{document.path}: planned without approval: {names}", file=sys.stderr)

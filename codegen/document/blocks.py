@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
@@ -21,6 +21,7 @@ from codegen.document.model import Fence, Table, TableRow
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 BLANKS = re.compile(r"[ \t\r\n]+")
 ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+HEADING_MARK = re.compile(r"#{1,6}(?=[ \t\r\n]|$)")
 CODE_SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$")
 
@@ -80,10 +81,41 @@ def plain(text: str) -> str:
 
 
 def read_blocks(text: str, first_line: int = 1) -> list[Block]:
-    """The blocks of `text` in order. Lines before `first_line` are left out (the front matter)."""
+    """The blocks of `text` in order. Lines before `first_line` are left out (the front matter).
+
+    A heading mark at the start of a line ends every block but a fence and raw HTML, so the text is read in pieces
+    from heading to heading, and a piece that was read before is not read again.
+    """
     lines = split_lines(text)
-    body = "".join(["\n"] * (first_line - 1) + lines[first_line - 1 :])
-    return list(_blocks(_tokens(body), lines))
+    starts = [at for at in range(first_line, len(lines)) if HEADING_MARK.match(lines[at])]
+    bounds = [first_line - 1, *starts, len(lines)]
+    blocks: list[Block] = []
+    at = 0
+    while at < len(bounds) - 1:
+        take = 1
+        piece = _piece("".join(lines[bounds[at] : bounds[at + 1]]))
+        while piece.open and at + take < len(bounds) - 1:
+            take = min(2 * take, len(bounds) - 1 - at)
+            piece = _piece("".join(lines[bounds[at] : bounds[at + take]]))
+        blocks += [moved(block, bounds[at]) for block in piece.blocks]
+        at += take
+    return blocks
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Blocks counted from line 1; `open` when the last of them may go on after the piece."""
+
+    blocks: tuple[Block, ...]
+    open: bool
+
+
+@lru_cache(maxsize=50_000)
+def _piece(text: str) -> _Piece:
+    lines = split_lines(text)
+    blocks = tuple(_blocks(_tokens(text), lines))
+    ends = max((b.line_end for b in blocks if isinstance(b, Html)), default=0) >= len(lines)
+    return _Piece(blocks, ends or any(isinstance(b, Fence) and not b.closed for b in blocks))
 
 
 @cache

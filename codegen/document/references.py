@@ -19,6 +19,7 @@ from codegen.document.model import Document, Entry
 
 NUMBER = re.compile(r"(\d+(?:\.\d+)+)\b")
 IN_CODE = re.compile(r"`([^`]+)`")
+PLACE = re.compile(r"(\d+(?:\.\d+)*)(?:\s|$)")
 NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
@@ -81,7 +82,23 @@ class References:
 
     def under(self, number: str) -> tuple[Entry, ...]:
         """The entries below a section number."""
-        return tuple(entry for entry in self.document.entries if entry.id.startswith(number + "."))
+        return tuple(self._by_prefix.get(number, ()))
+
+    @cached_property
+    def _by_prefix(self) -> dict[str, list[Entry]]:
+        found: dict[str, list[Entry]] = defaultdict(list)
+        for entry in self.document.entries:
+            parts = entry.id.split(".")
+            for length in range(1, len(parts)):
+                found[".".join(parts[:length])].append(entry)
+        return found
+
+    @cached_property
+    def _by_module(self) -> dict[str, list[Entry]]:
+        found: dict[str, list[Entry]] = defaultdict(list)
+        for entry in self.document.entries:
+            found[entry.module].append(entry)
+        return found
 
     def _named(self, name: str, entry: Entry) -> Target:
         owner = owner_of(entry)
@@ -95,7 +112,7 @@ class References:
                 return Target(name, (own,))
         if own := self._by_full.get(name):
             return Target(name, (own,))
-        module = tuple(other for other in self.document.entries if other.module == name)
+        module = tuple(self._by_module.get(name, ()))
         if module:
             return Target(name, module)
         tails = self._by_tail.get(name, {})
@@ -167,22 +184,38 @@ class References:
     @cached_property
     def explained(self) -> dict[str, tuple[str, ...]]:
         """Entry number → the decisions that name it in `affects:`, itself or a section above it."""
+        named: dict[str, dict[str, None]] = defaultdict(dict)
+        for decision in self.document.decisions:
+            for text in decision.affects:
+                named[_place(text)][decision.id] = None
         found: dict[str, tuple[str, ...]] = {}
-        targets = {decision.id: decision.affects for decision in self.document.decisions}
         for entry in self.document.entries:
-            ids = tuple(
-                ident for ident, affects in targets.items() if any(self.covers(text, entry) for text in affects)
-            )
+            ids: dict[str, None] = {}
+            for place in _places(entry):
+                ids |= named.get(place, {})
             if ids:
-                found[entry.id] = ids
+                found[entry.id] = tuple(ids)
         return found
 
-    def covers(self, text: str, entry: Entry) -> bool:
-        """Whether a reference in `affects:` means this entry."""
-        number = NUMBER.match(text) or re.match(r"(\d+)$", text)
-        if number:
-            return entry.id == number.group(1) or entry.id.startswith(number.group(1) + ".")
-        return text in (entry.module, entry.name, entry.full_name) or text in entry.full_names
+    @cached_property
+    def _all_places(self) -> frozenset[str]:
+        return frozenset(place for entry in self.document.entries for place in _places(entry))
+
+    def is_place(self, text: str) -> bool:
+        """Whether a reference in `affects:` means at least one entry."""
+        return _place(text) in self._all_places
+
+
+def _place(text: str) -> str:
+    number = PLACE.match(text)
+    return number.group(1) if number else text
+
+
+def _places(entry: Entry) -> tuple[str, ...]:
+    """The texts by which `affects:` may mean an entry: its number and those above it, its module and names."""
+    parts = entry.id.split(".")
+    numbers = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+    return (*numbers, *filter(None, (entry.module, *entry.names, *entry.full_names)))
 
 
 def owner_of(entry: Entry) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 
 from codegen.diagnostics import UsageError
@@ -30,8 +31,9 @@ def escape_cell(text: str) -> str:
 
 def table_at(document: Document, line: int) -> Table:
     """The table that has this line. Raises EditError when there is none."""
-    table = next((table for table in document.tables if table.line <= line <= table.line_end), None)
-    if table is None:
+    at = bisect_right(document.tables, line, key=lambda table: table.line) - 1
+    table = document.tables[at] if at >= 0 else None
+    if table is None or line > table.line_end:
         raise EditError(f"{document.path}:{line}: there is no table row")
     return table
 

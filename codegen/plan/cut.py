@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -85,6 +85,7 @@ def cut(
     board = _Board(keys, {ident: _groups(graph.entries[ident]) for ident in wanted})
     waiting = _Waiting(wanted, graph, existing, built)
     board.add_all(waiting.start())
+    left = Counter(graph.entries[ident].module for ident in wanted)
     steps: list[list[str]] = []
     placed = 0
     while placed < len(wanted):
@@ -96,13 +97,21 @@ def cut(
         board.add_all(waiting.joined(seed))
         last = keys[seed][0] == RANKS["integration"]
         allowed = range(3, 4) if last else range(3)
-        while len(step) < size and (found := _related(board, step, allowed)):
+        room = _share(left[graph.entries[seed].module], size)
+        while len(step) < room and (found := _related(board, step, allowed)):
             step.append(found)
             board.add_all(waiting.joined(found))
         steps.append(step)
+        left.subtract(graph.entries[ident].module for ident in step)
         board.add_all(waiting.finish(len(steps)))
         placed += len(step)
     return _merged(steps, graph, keys, size, waiting.placed_at)
+
+
+def _share(left: int, size: int) -> int:
+    """Cut what is left of a module into equal parts: 12 methods make 4 + 4 + 4 and not 5 + 5 + 2."""
+    parts = -(-left // size)
+    return max(SMALL, -(-left // parts)) if size >= SMALL else size
 
 
 def _groups(entry: Entry) -> tuple[str, str, str]:

@@ -123,10 +123,14 @@ def _waiting(document: Document, step: StepProgress, status: dict[int, str]) -> 
 
 
 def _sections(document: Document, statuses: dict[str, str]) -> tuple[SectionProgress, ...]:
-    found: list[SectionProgress] = []
-    for section in document.sections:
-        if section.level == 3 and section.id.startswith("5."):
-            entries = [entry for entry in document.entries if entry.id.startswith(section.id + ".")]
-            done = sum(statuses.get(entry.id) == "DONE" for entry in entries)
-            found.append(SectionProgress(section.id, section.title.strip("`"), len(entries), done))
-    return tuple(found)
+    entries: Counter[str] = Counter()
+    done: Counter[str] = Counter()
+    for entry in document.entries:
+        above = ".".join(entry.id.split(".")[:2])
+        entries[above] += 1
+        done[above] += statuses.get(entry.id) == "DONE"
+    return tuple(
+        SectionProgress(section.id, section.title.strip("`"), entries[section.id], done[section.id])
+        for section in document.sections
+        if section.level == 3 and section.id.startswith("5.")
+    )

@@ -122,36 +122,65 @@ def _depends(
     listed: Mapping[int, tuple[int, ...]], fresh: set[int], needs: Mapping[int, set[int]], built: set[int]
 ) -> dict[int, tuple[int, ...]]:
     """The steps each step depends on: what it lists, and for those not begun what it lacks, less what is implied."""
-    depends = dict(listed)
-    for number in sorted(fresh):
-        depends[number] = ()
-    for number in sorted(set(depends) - built):
-        above = ancestors(depends)
-        wanted = [n for n in sorted(needs.get(number, ())) if n not in above[number] and number not in above[n]]
-        lacking = [n for n in wanted if not any(n in above[other] for other in wanted)]
-        if lacking:
-            depends[number] = tuple(sorted({*depends[number], *lacking}))
+    depends = dict(listed) | dict.fromkeys(sorted(fresh), ())
+    above: dict[int, int] = {}
+    for number in _bottom_up({n: (*listed.get(n, ()), *sorted(needs.get(n, ()))) for n in depends}):
+        if number not in built:
+            known = _union(depends[number], above)
+            # In a circle of steps one is not placed yet: it is left out here and reported as a circle.
+            wanted = [n for n in sorted(needs.get(number, ())) if n in above and not known >> n & 1]
+            lacking = [n for n in wanted if not any(above[other] >> n & 1 for other in wanted)]
+            if lacking:
+                depends[number] = tuple(sorted({*depends[number], *lacking}))
+        above[number] = _union(depends[number], above)
     return depends
 
 
-def _circles(needs: Mapping[int, set[int]], depends: dict[int, tuple[int, ...]]) -> list[tuple[int, int]]:
-    above = ancestors(depends)
-    return [(a, b) for a, wanted in needs.items() for b in sorted(wanted) if a < b and a in above[b]]
+def _union(numbers: Iterable[int], above: Mapping[int, int]) -> int:
+    """The steps in `numbers` and all above them, as a set of bits."""
+    bits = 0
+    for number in numbers:
+        bits |= 1 << number | above.get(number, 0)
+    return bits
+
+
+def _bottom_up(needs: Mapping[int, Iterable[int]]) -> list[int]:
+    """The steps in an order in which each comes after what it needs; a circle is entered at its lowest number."""
+    found: dict[int, None] = {}
+    for root in sorted(needs):
+        stack: list[tuple[int, list[int]]] = [(root, list(needs[root]))]
+        on_way = {root}
+        while stack:
+            number, open_needs = stack[-1]
+            while open_needs:
+                need = open_needs.pop(0)
+                if need in needs and need not in found and need not in on_way:
+                    on_way.add(need)
+                    stack.append((need, list(needs[need])))
+                    break
+            else:
+                stack.pop()
+                found[number] = None
+    return list(found)
+
+
+def _circles(needs: Mapping[int, set[int]], depends: Mapping[int, tuple[int, ...]]) -> list[tuple[int, int]]:
+    """Pairs of steps that need each other, so that neither can come first."""
+    above: dict[int, int] = {}
+    for number in _bottom_up(depends):
+        above[number] = _union(depends[number], above)
+    return [(n, need) for n, wanted in needs.items() for need in sorted(wanted) if above[need] >> n & 1]
 
 
 def _waves(depends: Mapping[int, tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
     """The steps by the length of the longest way to them: those of one wave may be built at the same time."""
     level: dict[int, int] = {}
-    open_steps = dict(depends)
-    while open_steps:
-        free = [n for n, needs in open_steps.items() if not any(need in open_steps and need != n for need in needs)]
-        # In a circle nobody is free: the first one starts, and the linter names the circle.
-        for number in free or [next(iter(open_steps))]:
-            level[number] = max((level.get(need, -1) for need in open_steps[number]), default=-1) + 1
-        for number in list(level):
-            open_steps.pop(number, None)
-    count = max(level.values(), default=-1) + 1
-    return tuple(tuple(n for n, at in level.items() if at == wave) for wave in range(count))
+    for number in _bottom_up(depends):
+        level[number] = max((level.get(need, -1) for need in depends[number]), default=-1) + 1
+    waves: list[list[int]] = [[] for _ in range(max(level.values(), default=-1) + 1)]
+    for number in depends:
+        waves[level[number]].append(number)
+    return tuple(map(tuple, waves))
 
 
 def _overlaps(steps: Sequence[Step], waves: Sequence[tuple[int, ...]]) -> list[tuple[str, tuple[int, ...]]]:

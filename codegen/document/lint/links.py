@@ -88,7 +88,7 @@ def _decisions(document: Document, references: References) -> Iterator[Finding]:
             message = f"{decision.id} lacks {', '.join(f'`{name}:`' for name in missing)}"
             yield finding(document, decision.line, "REF010", message, f"Add `- {missing[0]}: …`.")
         for text in decision.affects:
-            if text not in sections and not any(references.covers(text, entry) for entry in document.entries):
+            if text not in sections and not references.is_place(text):
                 message = f"{decision.id} affects {text!r}, which is no section and no API of this document"
                 fix = "Name sections by number, APIs by name."
                 yield finding(document, decision.fields["affects"].line, "REF007", message, fix)
