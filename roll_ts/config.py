@@ -318,12 +318,13 @@ def _check_model(config: RunConfig) -> list[Problem]:
                 "raise it, or lower the context",
             )
         )
-    if scratch is not None and (scratch.hidden % (2 * scratch.heads) or scratch.heads % scratch.kv_heads):
+    if scratch is not None and (scratch.hidden % (32 * scratch.heads) or scratch.heads % scratch.kv_heads):
         found.append(
             Problem(
                 "model.scratch.hidden",
                 str(scratch.hidden),
-                f"must be a multiple of 2 * heads, and heads={scratch.heads} of kv_heads={scratch.kv_heads}",
+                f"must be a multiple of 32 * heads (the engines' kernels want heads of 32, 64, …), and heads="
+                f"{scratch.heads} of kv_heads={scratch.kv_heads}",
                 "choose sizes that divide",
             )
         )

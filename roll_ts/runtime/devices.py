@@ -61,6 +61,12 @@ def pin_process(cores: Collection[int]) -> None:
     """
     machine = range(os.cpu_count() or 1)
     # VAL: VAL_SUBSET(cores, of=machine)
+    _extra = sorted(set(cores) - set(machine), key=repr)
+    if _extra:
+        raise ValueError(
+            f"pin_process: cores must be a subset of machine, but has {_extra!r:.200} outside {machine!r:.200}"
+        )
+    # END VAL f03371
     if not cores:
         return
     for thread in Path("/proc/self/task").iterdir():

@@ -16,6 +16,7 @@ from typing import Any
 from roll_ts.engines.config import EngineConfig, prepare_process
 from roll_ts.engines.protocol import Canary, EngineStats, Event, Request, RolloutEngine
 from roll_ts.runtime.devices import pin_process
+from roll_ts.runtime.session import start_actor
 from roll_ts.runtime.transfer import Receiver, Route, join_transfer
 
 LANES = {"data": 1, "poll": 1, "control": 4}
@@ -133,7 +134,4 @@ class EngineActor:
 
 def start_engine(config: EngineConfig, lend: bool, environment: dict[str, str]) -> Any:
     """Start an engine's process; returns the handle of its actor, whose `boot` is to be called first."""
-    import ray
-
-    options = {"num_cpus": 0, "concurrency_groups": LANES, "max_restarts": 0, "runtime_env": {"env_vars": environment}}
-    return ray.remote(EngineActor).options(**options).remote(config, lend)
+    return start_actor(EngineActor, LANES, environment, config, lend)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from roll_ts.envs.protocol import Environment, make_env
+from roll_ts.runtime.session import start_actor
 
 LANES = {"data": 1, "poll": 1}
 # Replies that come within this time (seconds) of the first travel together.
@@ -59,6 +60,9 @@ class EnvironmentWorker:
 
     def __init__(self, name: str, arguments: Mapping[str, Any], threads: int) -> None:
         # VAL: VAL_POSITIVE(threads)
+        if not threads > 0:
+            raise ValueError(f"__init__: threads must be positive, got {threads!r}")
+        # END VAL 39e2c6
         self._name, self._arguments = name, dict(arguments)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="environment")
         self._episodes: dict[int, _Episode] = {}
@@ -70,7 +74,10 @@ class EnvironmentWorker:
             if step.turn == 0:
                 self._episodes[step.trajectory] = _Episode()
             episode = self._episodes.get(step.trajectory)
-            if episode is not None:
+            if episode is None:
+                lost = "the worker does not know this episode: it has ended, or died with an earlier worker"
+                self._replies.put(Reply(step.command, step.trajectory, step.turn, error=lost))
+            else:
                 self._pool.submit(self._run, episode, step)
 
     def next_replies(self, wait_s: float) -> list[Reply]:
@@ -129,13 +136,9 @@ class EnvironmentWorker:
 
 def start_workers(name: str, arguments: Mapping[str, Any], workers: int, threads: int) -> list[Any]:
     """Start the processes that run environments; returns their actors' handles."""
-    import ray
-
     # VAL: VAL_POSITIVE(workers)
-    options = {
-        "num_cpus": 0,
-        "concurrency_groups": LANES,
-        "runtime_env": {"env_vars": {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}},
-    }
-    actor = ray.remote(EnvironmentWorker).options(**options)
-    return [actor.remote(name, dict(arguments), threads) for _ in range(workers)]
+    if not workers > 0:
+        raise ValueError(f"start_workers: workers must be positive, got {workers!r}")
+    # END VAL eff5c7
+    variables = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    return [start_actor(EnvironmentWorker, LANES, variables, name, dict(arguments), threads) for _ in range(workers)]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from roll_ts.core.alphabet import Assignment, AttemptId, Dispatch, Settled
+from roll_ts.core.trajectories import Outcome
 from roll_ts.runtime.text import Tokenizer
 from roll_ts.trainers.sample import Sample, SampleBuilder
 
@@ -36,6 +37,11 @@ class SampleStore:
         self._open: dict[str, int] = {}
         self._file: IO[str] | None = None if path is None else path.open("x", encoding="utf-8")
 
+    @property
+    def eos_id(self) -> int:
+        """The token that ends a reply."""
+        return self._tokenizer.eos_id
+
     def observe(self, trajectory: int, turn: int, text: str) -> int:
         """Append an observation; returns the length of the next turn's context in tokens.
 
@@ -53,9 +59,17 @@ class SampleStore:
         stream = self._streams[command.attempt.trajectory]
         attempt = str(command.attempt)
         # VAL: VAL_KEY_ABSENT(attempt, mapping=self._open)
+        if attempt in self._open:
+            raise ValueError(f"begin: attempt must not yet be a key of self._open, got {attempt!r:.200}")
+        # END VAL 8b9f4a
         held = (stream.reply_from, len(stream.builder) - stream.reply_from)
         asked = (command.context_tokens, command.carried)
         # AST: AST_PRECONDITION(held == asked) - the scheduler counts what the store holds
+        assert held == asked, (
+            "Pre-condition: the scheduler counts what the store holds: held == asked, got "
+            f"held={held!r:.200}, asked={asked!r:.200}"
+        )
+        # END AST fd46d6
         self._open[attempt] = command.version
         fields = {"rank": command.rank, "version": command.version, "greedy": command.greedy, "carried": asked[1]}
         self._write({"begin": attempt} | fields)
@@ -64,8 +78,16 @@ class SampleStore:
     def extend(self, attempt: AttemptId, tokens: Sequence[int], logprobs: Sequence[float], last: bool) -> None:
         """Append what an open attempt generated; `last` closes it. Raises KeyError for an attempt that is not open."""
         # VAL: VAL_EQUAL_LENGTH(tokens, logprobs)
+        if len(tokens) != len(logprobs):
+            raise ValueError(
+                f"extend: tokens must have as many elements as logprobs, got {len(tokens)!r} and {len(logprobs)!r}"
+            )
+        # END VAL 2748ed
         key = str(attempt)
         # VAL: VAL_KEY_IN(key, mapping=self._open, error=KeyError)
+        if key not in self._open:
+            raise KeyError(f"extend: key must be a key of self._open, got {key!r:.200}")
+        # END VAL d6db78
         version = self._open.pop(key) if last else self._open[key]
         stream = self._streams.get(attempt.trajectory)
         if stream is not None:
@@ -85,7 +107,7 @@ class SampleStore:
 
     def settle(self, notice: Settled) -> None:
         """Note the outcome; the stream of a trajectory that will not be trained on is dropped from memory."""
-        trained = notice.kind == "train" and notice.outcome in ("scored", "policy_failed")
+        trained = notice.kind == "train" and notice.outcome in (Outcome.SCORED, Outcome.POLICY_FAILED)
         stream = self._streams.get(notice.trajectory)
         if stream is not None and trained:
             stream.settled = notice
@@ -96,23 +118,31 @@ class SampleStore:
     def samples(self, batch: Sequence[Assignment]) -> list[Sample]:
         """The settled trajectories of a batch, in its order."""
         # VAL: VAL_NON_EMPTY(batch)
+        if len(batch) == 0:
+            raise ValueError(f"samples: batch must not be empty, got {batch!r:.200}")
+        # END VAL 53be97
         samples = []
         for group, member, trajectory in batch:
             stream = self._streams[trajectory]
             notice = stream.settled
             # VAL: VAL_NOT_NONE(notice) - only a trajectory with an outcome is trained on
+            if notice is None:
+                raise ValueError(f"samples: notice must not be None, got {notice}")
+            # END VAL 6a497c
             assert notice is not None
             sample = stream.builder.finish(
                 group=str(group),
                 trajectory=str(trajectory),
                 reward=notice.reward,
                 success=notice.success,
-                truncated=notice.outcome == "policy_failed",
+                truncated=notice.outcome == Outcome.POLICY_FAILED,
                 turns=notice.turns,
                 extra={"member": member},
             )
             samples.append(sample)
         # AST: AST_POSTCONDITION(len(samples) > 0)
+        assert len(samples) > 0, f"Post-condition: samples not empty, got {samples}"
+        # END AST 617169
         return samples
 
     def drop(self, trajectories: Sequence[int]) -> None:

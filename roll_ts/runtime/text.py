@@ -47,4 +47,7 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
     tokenizer = _HuggingFaceTokenizer(Path(folder))
     end = tokenizer.eos_id
     # VAL: VAL_NOT_NONE(end) - without an end mark a reply could never stop by itself
+    if end is None:
+        raise ValueError(f"load_tokenizer: end must not be None, got {end}")
+    # END VAL b2ca00
     return tokenizer

@@ -18,12 +18,17 @@ from typing import TYPE_CHECKING, Any
 from roll_ts.config import RunConfig
 from roll_ts.engines.protocol import Canary
 from roll_ts.runtime.devices import pin_process, trainer_environment
+from roll_ts.runtime.session import start_actor
 from roll_ts.runtime.transfer import Route, Sender, TransferPlan, open_transfer
-from roll_ts.trainers.protocol import ALL_PARTS, TrainerConfig
+from roll_ts.trainers.protocol import ALL_PARTS, EARLY_PARTS, Part, TrainerConfig
 from roll_ts.trainers.sample import unpack
 
 if TYPE_CHECKING:
     import torch
+
+LANES = {"control": 4}
+# What `ReleaseTrainer` calls "state" and "all".
+PARTS: dict[str, tuple[Part, ...]] = {"state": EARLY_PARTS, "all": ALL_PARTS}
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class TrainerActor:
         self._config, self._rank, self._world_size = config, rank, world_size
         self._sender: Sender
         self._trainer: Any = None
+        self._released: tuple[Part, ...] = ()
         self._weights: dict[str, torch.Tensor] = {}
 
     def free_port(self) -> int:
@@ -64,6 +70,7 @@ class TrainerActor:
     def train(self, packed: Mapping[str, Any]) -> dict[str, Any]:
         """One optimizer step on the packed samples, on memory taken back if it was released. Returns the report."""
         self._trainer.restore()
+        self._released = ()
         report: dict[str, Any] = self._trainer.train(unpack(packed)).as_dict()
         return report
 
@@ -73,20 +80,45 @@ class TrainerActor:
 
         began = time.monotonic()
         weights = self._trainer.export()
-        said, logprobs = self._trainer.greedy(prompt, tokens)
+        said, logprobs = self._greedy(prompt, tokens)
         if self._rank == 0:
             self._weights = weights
         identity = digest(self._weights.items()) if self._rank == 0 else ""
         seconds = time.monotonic() - began
         return Published(int(self._trainer.version), identity, Canary(list(said), list(logprobs)), seconds)
 
+    def _greedy(self, prompt: Sequence[int], tokens: int) -> tuple[list[int], list[float]]:
+        import json
+        from roll_ts.trainers.sample import SampleBuilder
+
+        if hasattr(self._trainer, "greedy"):
+            return self._trainer.greedy(prompt, tokens)
+        vocab = json.loads((Path(self._config.model) / "config.json").read_text())["vocab_size"]
+        out, lps = [], []
+        for _ in range(tokens):
+            batch = []
+            for v in range(vocab):
+                b = SampleBuilder()
+                b.give([*prompt, *out])
+                b.generate([v], [0.0], 0)
+                batch.append(b.finish(group="0", trajectory=str(v), reward=0.0))
+            ends = [float(x[-1]) for x in self._trainer.logprobs(batch)]
+            best = max(range(vocab), key=ends.__getitem__)
+            out.append(best)
+            lps.append(ends[best])
+        return out, lps
+
     def release(self, parts: str) -> int:
         """Give memory back: "state" or "all". Returns the bytes that went back on this rank."""
-        return int(self._trainer.release(ALL_PARTS) if parts == "all" else self._trainer.release())
+        self._released = PARTS[parts]
+        return int(self._trainer.release(self._released))
 
     def save(self, folder: str) -> None:
-        """Write a checkpoint in Hugging Face format."""
+        """Write a checkpoint in Hugging Face format; memory that was released is taken for the time of it."""
+        self._trainer.restore()
         self._trainer.save(folder)
+        if self._released:
+            self._trainer.release(self._released)
 
     def save_weights(self, folder: str) -> None:
         """Write a model folder with the published weights (rank 0): what an engine needs to serve this version."""
@@ -127,14 +159,13 @@ class TrainerActor:
 
 def start_trainers(config: RunConfig, trainer: TrainerConfig) -> list[Any]:
     """Start one process per training device; returns the actors' handles by rank, to be booted together."""
-    import ray
-
     devices, kind = config.layout.train_devices, config.layout.device
     actors = []
     for rank, device in enumerate(devices):
-        environment = trainer_environment(kind, device)
-        options = {"num_cpus": 0, "concurrency_groups": {"control": 2}, "runtime_env": {"env_vars": environment}}
         cores = (device,) if kind == "cpu" else ()
-        actors.append(ray.remote(TrainerActor).options(**options).remote(trainer, rank, len(devices), cores))
+        environment = trainer_environment(kind, device)
+        actors.append(start_actor(TrainerActor, LANES, environment, trainer, rank, len(devices), cores))
     # AST: AST_POSTCONDITION(len(actors) > 0)
+    assert len(actors) > 0, f"Post-condition: actors not empty, got {actors}"
+    # END AST 5672dc
     return actors

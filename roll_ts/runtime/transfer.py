@@ -146,6 +146,9 @@ _SENDERS: dict[str, type[Sender]] = {"broadcast": _BroadcastSender, "object_stor
 def open_transfer(plan: TransferPlan, weights: Mapping[str, torch.Tensor]) -> Sender:
     """The trainer's end of a new transfer of `weights`."""
     # VAL: VAL_KEY_IN(plan.transport, mapping=_SENDERS)
+    if plan.transport not in _SENDERS:
+        raise ValueError(f"open_transfer: plan.transport must be a key of _SENDERS, got {plan.transport!r:.200}")
+    # END VAL bfc39a
     return _SENDERS[plan.transport](plan, weights)  # type: ignore[call-arg]
 
 

@@ -1,0 +1,284 @@
+"""The controller's side of the actors: who they are, how they are called, and what becomes of their answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import math
+import os
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayTaskError
+
+from roll_ts.config import EnvironmentOptions, RunConfig
+from roll_ts.core import alphabet as a
+from roll_ts.engines import protocol
+from roll_ts.engines.protocol import Canary, Request, Sampling
+from roll_ts.runtime.devices import engine_config, engine_environment
+from roll_ts.runtime.engine_actor import Booted, start_engine
+from roll_ts.runtime.environment_worker import Reply, Step, start_workers
+from roll_ts.runtime.sample_store import SampleStore
+from roll_ts.runtime.trainer_actor import Published, start_trainers
+from roll_ts.runtime.transfer import Route, TransferPlan
+from roll_ts.trainers.protocol import TrainerConfig
+
+Post = Callable[[a.Event], None]
+POLL_S = 1.0
+MAX_WORKER_DEATHS = 3
+CANARY_PROMPT = tuple(range(1, 9))
+
+
+def why(error: BaseException) -> str:
+    """One line for a party's error: its own kind and words, without Ray's frame around it."""
+    cause = getattr(error, "cause", None)
+    inner = cause if isinstance(cause, BaseException) else error
+    return f"{type(inner).__name__}: {inner}" if str(inner) else type(inner).__name__
+
+
+@dataclass
+class EngineParty:
+    """One process of one rollout rank. `alive` until it is known to be gone; a dead party says nothing more."""
+
+    rank: int
+    store: SampleStore
+    post: Post
+    actor: Any = None
+    pid: int | None = None
+    alive: bool = True
+    open: set[a.AttemptId] = field(default_factory=set)
+
+    async def boot(self, config: RunConfig, model: Path) -> Booted:
+        """Start the process and its engine."""
+        settings = engine_config(config, self.rank, str(model))
+        devices, lend = config.layout.ranks[self.rank], set(config.layout.train_devices)
+        environment = engine_environment(settings, devices)
+        self.actor = start_engine(settings, bool(lend & set(devices)), environment)
+        booted: Booted = await self.ask("boot")
+        self.pid = booted.pid
+        return booted
+
+    async def ask(self, method: str, *args: Any, lane: str = "control") -> Any:
+        """Call the engine's actor on a lane (R25)."""
+        return await getattr(self.actor, method).options(concurrency_group=lane).remote(*args)
+
+    async def submit(self, turns: Sequence[tuple[a.Dispatch, list[int]]]) -> None:
+        """Send turns to the engine. What it does not take is answered here, so every attempt has its end (R6)."""
+        requests = []
+        for command, prompt in turns:
+            stop = (self.store.eos_id,)
+            temperature = 0.0 if command.greedy else 1.0
+            sampling = Sampling(command.max_new_tokens, temperature, stop_token_ids=stop)
+            requests.append((command.id, Request(str(command.attempt), prompt, sampling)))
+            self.open.add(command.attempt)
+        try:
+            overtaken = set(await self.ask("submit", requests, lane="data"))
+        except RayActorError as error:
+            self.died(why(error))
+            return
+        except RayTaskError as error:
+            for command, _ in turns:
+                self.open.discard(command.attempt)
+                self.store.lose([command.attempt])
+                self.post(a.Failed(attempt=command.attempt, error=why(error)))
+            return
+        for command, _ in turns:
+            if str(command.attempt) in overtaken:
+                self.open.discard(command.attempt)
+                self.store.lose([command.attempt])
+                self.post(a.Aborted(attempt=command.attempt, tokens=0))
+            else:
+                self.post(a.SubmitAcked(command=command.id, attempt=command.attempt))
+
+    async def listen(self) -> None:
+        """Hear the engine's news until it is gone: tokens into the store, then their count to the scheduler."""
+        while self.alive:
+            try:
+                news = await self.ask("next_events", POLL_S, lane="poll")
+            except (RayActorError, RayTaskError) as error:
+                self.died(why(error))
+                return
+            for item in news if self.alive else ():
+                self._hear(item)
+
+    def died(self, reason: str) -> None:
+        """The process is gone or of no use; told once."""
+        if self.alive:
+            self.kill()
+            self.post(a.RankDied(rank=self.rank, reason=reason))
+
+    def kill(self) -> None:
+        """End the process at once; what it had not reported is lost."""
+        self.alive = False
+        self.store.lose(sorted(self.open))
+        self.open.clear()
+        if self.actor is not None:
+            ray.kill(self.actor)
+
+    async def gone(self) -> None:
+        """Return when the killed process has left the machine. A process elsewhere is known by Ray alone."""
+        with contextlib.suppress(RayActorError):
+            await self.ask("close")
+        while self.pid is not None and _runs(self.pid):
+            os.kill(self.pid, signal.SIGKILL)
+            await asyncio.sleep(0.02)
+
+    def _hear(self, item: protocol.Event) -> None:
+        attempt = a.AttemptId(*map(int, item.id.split(".")))
+        last = isinstance(item, protocol.TERMINAL)
+        self.store.extend(attempt, item.tokens, item.logprobs, last)
+        if last:
+            self.open.discard(attempt)
+        tokens = len(item.tokens)
+        match item:
+            case protocol.Progress():
+                self.post(a.Progress(attempt=attempt, tokens=tokens))
+            case protocol.Finished():
+                self.post(a.Finished(attempt=attempt, tokens=tokens, reason=item.reason))
+            case protocol.Aborted():
+                self.post(a.Aborted(attempt=attempt, tokens=tokens))
+            case protocol.Failed():
+                if tokens:
+                    self.post(a.Progress(attempt=attempt, tokens=tokens))
+                self.post(a.Failed(attempt=attempt, error=item.error))
+
+
+@dataclass
+class TrainerParty:
+    """The trainer group; every call goes to all ranks, rank 0 answers. `published` is what can be sent now."""
+
+    config: RunConfig
+    model: Path
+    actors: list[Any] = field(default_factory=list)
+    published: Published = field(default_factory=lambda: Published(-1, "", Canary([], []), 0.0))
+
+    async def start(self) -> None:
+        """Start the group and publish its first version."""
+        fields = {f.name: getattr(self.config.trainer, f.name) for f in dataclasses.fields(TrainerConfig)}
+        trainer = TrainerConfig(**fields | {"model": str(self.model)})
+        self.actors = start_trainers(self.config, trainer)
+        port = await self.actors[0].free_port.remote()
+        await self.ask("boot", port, self.config.trainer.resume)
+        await self.publish()
+
+    async def ask(self, method: str, *args: Any) -> Any:
+        """Call all ranks together; returns rank 0's answer."""
+        calls = [getattr(actor, method).remote(*args) for actor in self.actors]
+        return (await asyncio.gather(*calls))[0]
+
+    async def ask_first(self, method: str, *args: Any) -> Any:
+        """Call rank 0 on the control lane, beside whatever the group is doing."""
+        return await getattr(self.actors[0], method).options(concurrency_group="control").remote(*args)
+
+    def kill(self) -> None:
+        """End the group at once."""
+        for actor in self.actors:
+            ray.kill(actor)
+
+    async def publish(self) -> None:
+        """Make the present version sendable."""
+        self.published = await self.ask("publish", CANARY_PROMPT, self.config.weights.canary_tokens)
+
+    async def save_weights(self, folder: Path) -> None:
+        """Keep the published weights as a model folder."""
+        await self.ask_first("save_weights", str(folder))
+
+    async def open_transfer(self, id: int, receivers: tuple[str, ...]) -> Route:
+        """Begin a weight transfer to these receivers."""
+        layout, limits = self.config.layout, self.config.deadlines
+        shares = set(layout.train_devices) & {device for rank in layout.ranks for device in rank}
+        plan = TransferPlan(
+            id=id,
+            transport=self.config.weights.transport,
+            receivers=receivers,
+            device="cuda" if layout.device == "cuda" and not shares else "cpu",
+            timeout_s=min(limits.form_group, limits.load_weights) / 2,
+        )
+        route: Route = await self.ask_first("open_transfer", plan)
+        return route
+
+    def canary_gap(self, said: Canary) -> float:
+        """Largest log-prob difference to the expected canary, nats, up to and including the first token that differs:
+        there both sides name their most likely token, so a tie gives no gap and other weights do."""
+        expected, gap = self.published.canary, 0.0
+        if len(said.tokens) != len(expected.tokens):
+            return math.inf
+        pairs = zip(said.tokens, said.logprobs, expected.tokens, expected.logprobs, strict=True)
+        for token, logprob, wanted, wanted_logprob in pairs:
+            gap = max(gap, abs(logprob - wanted_logprob))
+            if token != wanted:
+                break
+        return gap
+
+
+class EnvironmentParty:
+    """The environment workers; a trajectory stays with one of them. `owed`: steps without a reply, by worker."""
+
+    def __init__(self, options: EnvironmentOptions, post: Post) -> None:
+        self._options, self._post = options, post
+        self._workers = self._start(options.workers)
+        self._owed: list[dict[int, a.StepEnvironment]] = [{} for _ in self._workers]
+
+    def _start(self, count: int) -> list[Any]:
+        return start_workers(self._options.name, self._options.arguments, count, self._options.threads)
+
+    async def submit(self, steps: Sequence[tuple[a.StepEnvironment, str]]) -> None:
+        """Send steps, each with the text of the reply it acts on."""
+        for index, worker in enumerate(self._workers):
+            own = [(step, text) for step, text in steps if step.trajectory % len(self._workers) == index]
+            if not own:
+                continue
+            self._owed[index] |= {step.id: step for step, _ in own}
+            calls = [Step(step.id, step.trajectory, step.turn, step.seed, text) for step, text in own]
+            try:
+                await worker.submit.options(concurrency_group="data").remote(calls)
+            except RayActorError:
+                continue  # whoever listens to this worker hears of it, and answers for all that it owes
+
+    async def cancel(self, trajectory: int) -> None:
+        """Close the trajectory's environment; a worker that is gone has closed it."""
+        worker = self._workers[trajectory % len(self._workers)]
+        with contextlib.suppress(RayActorError):
+            await worker.cancel.options(concurrency_group="data").remote([trajectory])
+
+    async def listen(self, heard: Callable[[Reply], None]) -> None:
+        """Hear all workers until the run ends. Raises RayActorError when a worker dies too often."""
+        await asyncio.gather(*(self._listen(index, heard) for index in range(len(self._workers))))
+
+    def kill(self) -> None:
+        """End all workers at once."""
+        for worker in self._workers:
+            ray.kill(worker)
+
+    async def _listen(self, index: int, heard: Callable[[Reply], None]) -> None:
+        deaths = 0
+        while True:
+            try:
+                poll = self._workers[index].next_replies.options(concurrency_group="poll")
+                replies = await poll.remote(POLL_S)
+            except RayActorError as error:
+                deaths += 1
+                if deaths > MAX_WORKER_DEATHS:
+                    raise
+                [self._workers[index]] = self._start(1)
+                owed, self._owed[index] = self._owed[index], {}
+                for step in owed.values():
+                    heard(Reply(step.id, step.trajectory, step.turn, error=f"worker died: {why(error)}"))
+                continue
+            for reply in replies:
+                self._owed[index].pop(reply.command, None)
+                heard(reply)
+
+
+def _runs(pid: int) -> bool:
+    """Whether the process exists and is no zombie."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
