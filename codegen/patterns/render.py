@@ -97,28 +97,37 @@ def _message(pattern: Pattern, bound: Bound, site: Site, variables: dict[str, An
         return text if is_literal(text) else fields.value(text)
 
     names = {
-        **variables, "value": fields.value, "small": fields.small, "plain": fields.plain, "text": fields.text,
-        "show": show,
+        **variables, **bound.values, "show": show,
+        "value": fields.value, "small": fields.small, "plain": fields.plain, "text": fields.text,
         "described": _described(variables["expression"], site, fields) if pattern.target == "expression" else "",
     }  # fmt: skip
-    return fields.parts(_run(pattern, pattern.message, names).strip())
+    words = _words(site)
+    parts = fields.parts(_run(pattern, pattern.message, names).strip())
+    return [_reworded(part, words) if isinstance(part, str) else part for part in parts]
+
+
+def _words(site: Site) -> dict[str, str]:
+    """What messages call the names that the expander made up."""
+    words = {snapshot: f"old({original})" for original, snapshot in site.old.items()}
+    if site.result is not None and site.result != "result":
+        words[site.result] = "result"
+    return words
+
+
+def _reworded(text: str, words: dict[str, str]) -> str:
+    if not words:
+        return text
+    return re.sub(rf"\b({'|'.join(map(re.escape, words))})\b", lambda match: words[match.group()], text)
 
 
 def _described(claim: str, site: Site, fields: Fields) -> str:
     """What was claimed, and the values it was about."""
-    words = {snapshot: f"old({original})" for original, snapshot in site.old.items()}
-    if site.result is not None:
-        words[site.result] = "result"
     subject = empty_check(claim)
     if subject is not None:
-        text, got = f"{replace_names(subject, words)} not empty", fields.plain(subject)
+        text, got = f"{subject} not empty", fields.plain(subject)
     else:
-        text = replace_names(claim, words)
-        shown = [(replace_names(name, words), name) for name in shown_values(claim)]
-        if len(shown) == 1 and shown[0][0] == text:
-            got = fields.value(claim)
-        else:
-            got = ", ".join(f"{name}={fields.value(text)}" for name, text in shown)
+        text, shown = claim, shown_values(claim)
+        got = fields.value(claim) if shown == [claim] else ", ".join(f"{n}={fields.value(n)}" for n in shown)
     if site.note:
         text = f"{site.note}: {text}"
     return f"{text}, got {got}" if got else text

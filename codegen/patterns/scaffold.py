@@ -17,8 +17,7 @@ def new_pattern(id: str, tag: str, parent: Pattern | None = None) -> str:
         if tag != parent.tag:
             head.append(f"tag: {tag}")
         return "\n".join([*head, _examples(parent, id)]) + "\n"
-    head += [f"tag: {tag}", *_STARTER]
-    return "\n".join(head).replace("NEW_PATTERN", id) + "\n"
+    return "\n".join([*head, f"tag: {tag}", _STARTER.replace("NEW_PATTERN", id)])
 
 
 _STARTER = """\
@@ -48,7 +47,8 @@ examples:
     given: top = 8
     passes: ["sizes = [1, 8]"]
     raises:
-      sizes = [1, 9]: "check: sizes must be at most 8, got 9\"""".split("\n")
+      sizes = [1, 9]: "check: sizes must be at most 8, got 9"
+"""
 
 
 def _examples(parent: Pattern, id: str) -> str:
