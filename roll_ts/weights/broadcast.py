@@ -1,15 +1,16 @@
 """Weights from the trainer to all engines of an epoch by a broadcast: gloo between hosts' memories, NCCL between GPUs.
 
 Tensors travel in flat buckets, each announced by a header with names, dtypes and shapes, so the sender may produce
-them one by one and neither side needs a second copy of the model. Receivers acknowledge each bucket in the store;
-a member that dies makes everyone else fail within `timeout_s`, with the epoch, the rank and the members that fell
-behind in the error.
+them one by one and neither side needs a second copy of the model. A transfer that fails or takes longer than
+`timeout_s` fails the whole group: the member that notices says so in the store, where the others look while they
+wait, and the survivors call the roll once more to name in their errors whoever does not answer.
 
 The group is separate from any other process group of its processes.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from torch.distributed import Store
 
 BUCKET_BYTES = 64 << 20
+LOOK_S = 0.25
+"""How often a waiting member looks whether the group has failed."""
+ROLL_CALL_S = 10.0
+"""How long the survivors of a failed group wait for each other, at most."""
 
 
 class WeightGroup:
@@ -38,8 +43,10 @@ class WeightGroup:
         self._store = call_roll(spec, member, store)
         self._device = torch.device("cpu" if spec.device == "cpu" else f"cuda:{torch.cuda.current_device()}")
         self._bucket = 0
+        self._complete = False
+        self._group: Any = None
         with self._failures_named("while the group formed"):
-            self._group: Any = _process_group(spec, self.rank, self._store)
+            self._group = _process_group(spec, self.rank, self._store)
 
     def send(self, named: Iterable[tuple[str, torch.Tensor]], bucket_bytes: int = BUCKET_BYTES) -> str:
         """Send all tensors; returns their digest once every receiver has acknowledged the last one."""
@@ -58,6 +65,7 @@ class WeightGroup:
             self._store.set(f"done/{self.rank}", "1")
             done = [f"done/{r}" for r in range(len(self.spec.members))]
             self._store.wait(done, timedelta(seconds=self.spec.timeout_s))
+        self._complete = True
         return digester.hexdigest()
 
     def receive(self) -> Iterator[tuple[str, torch.Tensor]]:
@@ -72,15 +80,25 @@ class WeightGroup:
             flat = torch.empty(nbytes, dtype=torch.uint8, device=self._device)
             with self._failures_named(f"in bucket {self._bucket}"):
                 self._finish(self._start(flat))
-                self._store.set(f"bucket {self._bucket}/{self.rank}", "1")
             self._bucket += 1
             yield from views(entries, flat)
         with self._failures_named("after the last bucket"):
             self._store.set(f"done/{self.rank}", "1")
+        self._complete = True
 
     def close(self) -> None:
-        """Leave the group. Members that still wait for this one fail."""
+        """Leave the group; if that is too early, the others fail."""
+        if self._group is not None and not self._complete:
+            self._leave("closed before the last bucket")
         self._group = None
+
+    def _leave(self, why: str) -> None:
+        self._store.set("failed", f"rank {self.rank} ({self.spec.members[self.rank]}): {why}")
+        self._group.abort()
+        # Gloo knows no abort: its destructor waits for the transfer's own time-out, which nobody need wait for here.
+        last_reference = [self._group]
+        self._group = None
+        threading.Thread(target=last_reference.clear, daemon=True, name="leave weight group").start()
 
     def _send_header(self, header: bytes) -> None:
         import torch
@@ -112,16 +130,29 @@ class WeightGroup:
         return self._group.broadcast([tensor], options)
 
     def _finish(self, transfer: Any) -> None:
-        if self.spec.device == "cpu":
-            transfer.wait(timedelta(seconds=self.spec.timeout_s))
-            return
         deadline = time.monotonic() + self.spec.timeout_s
-        while not transfer.is_completed():
+        while not self._completed_within(transfer, LOOK_S):
+            if self._store.check(["failed"]):
+                raise RuntimeError(f"another member left: {self._store.get('failed').decode()}")
             if time.monotonic() > deadline:
-                self._group.abort()
                 raise RuntimeError(f"transfer not completed within {self.spec.timeout_s:g} s")
+
+    def _completed_within(self, transfer: Any, seconds: float) -> bool:
+        if self.spec.device == "cpu":
+            try:
+                transfer.wait(timedelta(seconds=seconds))
+            except RuntimeError:
+                if transfer.is_completed():
+                    raise
+                return False
+            return True
+        look = time.monotonic() + seconds
+        while not transfer.is_completed():
+            if time.monotonic() > look:
+                return False
             time.sleep(0.0002)
         transfer.wait()
+        return True
 
     @contextmanager
     def _failures_named(self, where: str) -> Iterator[None]:
@@ -134,25 +165,32 @@ class WeightGroup:
             raise self._explained(where, error) from error
 
     def _explained(self, where: str, error: RuntimeError) -> SyncError:
+        why = str(error).splitlines()[0]
         try:
-            behind = self._behind()
+            if self._group is not None:
+                self._leave(why)
+            missing = self._missing()
         except RuntimeError as lost:
             return lost_sender(self.spec, self.rank, lost)
-        who = f"; not heard from: {', '.join(behind)}" if behind else ""
+        who = f"; no sign of {', '.join(missing)}" if missing else ""
         message = (
             f"weight sync of epoch {self.spec.epoch}, rank {self.rank} ({self.spec.members[self.rank]}) failed "
-            f"{where}{who} ({str(error).splitlines()[0]})"
+            f"{where}{who} ({why})"
         )
-        return SyncError(message, self.spec.epoch, self.rank, behind)
+        return SyncError(message, self.spec.epoch, self.rank, missing)
 
-    def _behind(self) -> tuple[str, ...]:
-        """Receivers that have acknowledged less than the bucket before this one, or, at the end, not the end."""
-        if self._store.check(["done/0"]):
-            return absent(self.spec, self._store, "done")
-        if self._bucket == 0:
-            return ()
-        names = absent(self.spec, self._store, f"bucket {self._bucket - 1}")
-        return tuple(name for name in names if name != self.spec.members[0])
+    def _missing(self) -> tuple[str, ...]:
+        """Members that neither got to the end nor say that they survived the failure."""
+        from torch.distributed import DistError
+
+        keys = [f"survived/{r}" for r in range(len(self.spec.members))]
+        self._store.set(keys[self.rank], "1")
+        try:
+            self._store.wait(keys, timedelta(seconds=min(ROLL_CALL_S, self.spec.timeout_s)))
+        except DistError:
+            done = set(self.spec.members) - set(absent(self.spec, self._store, "done"))
+            return tuple(name for name in absent(self.spec, self._store, "survived") if name not in done)
+        return ()
 
 
 def _process_group(spec: GroupSpec, rank: int, store: Store) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from roll_ts.weights.digest import as_bytes, dtype_name
+from roll_ts.weights.layout import as_bytes, dtype_name, from_bytes
 
 if TYPE_CHECKING:
     import torch
@@ -78,11 +78,9 @@ def parse_header(header: bytes) -> tuple[tuple[Entry, ...], int]:
 
 def views(entries: Iterable[Entry], flat: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
     """The named tensors as views into a flat uint8 buffer."""
-    import torch
-
     for entry in entries:
         part = flat[entry.offset : entry.offset + entry.nbytes]
-        yield entry.name, part.view(getattr(torch, entry.dtype)).reshape(entry.shape)
+        yield entry.name, from_bytes(part, entry.dtype, entry.shape)
 
 
 def _end(entries: tuple[Entry, ...] | list[Entry]) -> int:

@@ -10,6 +10,8 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from roll_ts.weights.layout import as_bytes, dtype_name
+
 if TYPE_CHECKING:
     import torch
 
@@ -59,15 +61,3 @@ def digest(named: Iterable[tuple[str, torch.Tensor]]) -> str:
     for name, tensor in named:
         digester.add(name, tensor)
     return digester.hexdigest()
-
-
-def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor's contents as a flat uint8 tensor; a view when the tensor is contiguous."""
-    import torch
-
-    return tensor.contiguous().reshape(-1).view(torch.uint8)
-
-
-def dtype_name(dtype: torch.dtype) -> str:
-    """`float32` for `torch.float32`."""
-    return str(dtype).removeprefix("torch.")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from roll_ts.weights.digest import as_bytes, dtype_name
+from roll_ts.weights.layout import as_bytes, dtype_name, from_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,4 +45,4 @@ def unpack(packed: Mapping[str, PackedTensor]) -> Iterator[tuple[str, torch.Tens
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
         named = {name: torch.from_numpy(tensor.data) for name, tensor in packed.items()}
     for name, flat in named.items():
-        yield name, flat.view(getattr(torch, packed[name].dtype)).reshape(packed[name].shape)
+        yield name, from_bytes(flat, packed[name].dtype, packed[name].shape)
