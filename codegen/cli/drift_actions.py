@@ -1,0 +1,124 @@
+"""What `codegen drift`, `adopt` and `sync-from-code` do: call drift and print."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from codegen.diagnostics import UsageError, exit_status, render, summary
+from codegen.document.locate import find_document, find_documents, project_root
+from codegen.document.parse import read_document
+from codegen.document.store import document_lock, write_document
+from codegen.drift.adopt import Adoption, package_path
+from codegen.drift.code import Code
+from codegen.drift.markdown import drift_any
+from codegen.drift.report import DriftReport, drift
+from codegen.drift.sync import propose
+
+
+def _root(args: argparse.Namespace) -> Path:
+    root = args.root or project_root(Path.cwd())
+    if not root.is_dir():
+        raise UsageError(f"{root}: is not a folder")
+    return root.resolve()
+
+
+def drift_documents(args: argparse.Namespace) -> int:
+    root = _root(args)
+    code = Code(root)
+    if args.any or args.against:
+        return _drift_any(args, code)
+    reports = [drift(document, code) for document in find_documents(args.documents, root)]
+    findings = [finding for report in reports for finding in report.findings]
+    if args.json:
+        documents = [_as_json(report) for report in reports]
+        print(json.dumps({"documents": documents}, indent=2, ensure_ascii=False))
+    else:
+        sys.stdout.write(render(findings, args.format))
+        if args.format == "text":
+            for report in reports:
+                print(_line(report))
+            print(summary(findings))
+    return exit_status(findings)
+
+
+def _drift_any(args: argparse.Namespace, code: Code) -> int:
+    if not (args.any and args.against) or args.documents:
+        raise UsageError("give --any FILE and --against PACKAGE together, and no other document")
+    report = drift_any(args.any, code, package_path(code, args.against))
+    if args.json:
+        findings = [asdict(finding) for finding in report.findings]
+        counts = {"document": str(args.any), "fences": report.fences, "compared": report.compared}
+        print(json.dumps({**counts, "findings": findings}, indent=2, ensure_ascii=False))
+    else:
+        sys.stdout.write(render(report.findings, args.format))
+        if args.format == "text":
+            print(f"{args.any}: {report.fences} Python fences, {report.compared} definitions compared")
+            print(summary(report.findings))
+    return exit_status(report.findings)
+
+
+def sync_from_code(args: argparse.Namespace) -> int:
+    root = _root(args)
+    path = find_document(args.document, root)
+    if args.write:
+        with document_lock(path, "sync-from-code"):
+            document = read_document(path)
+            proposal = propose(document, Code(root))
+            if proposal.text != document.text:
+                write_document(path, proposal.text, document.text)
+    else:
+        document = read_document(path)
+        proposal = propose(document, Code(root))
+        old, new = document.text.splitlines(keepends=True), proposal.text.splitlines(keepends=True)
+        shown = path.resolve().relative_to(root).as_posix() if path.resolve().is_relative_to(root) else str(path)
+        sys.stdout.writelines(difflib.unified_diff(old, new, f"a/{shown}", f"b/{shown}"))
+    left = [finding for finding in proposal.left.findings if finding.severity == "error"]
+    if left:
+        print(f"left to you ({summary(left)}):", file=sys.stderr)
+        sys.stderr.write(render(left))
+    return 0
+
+
+def _line(report: DriftReport) -> str:
+    coverage = report.coverage
+    share = f" ({100 * coverage.covered_count / coverage.total:.0f} %)" if coverage.total else ""
+    pending = f", {len(report.pending)} entries not started" if report.pending else ""
+    return (
+        f"{report.document}: {coverage.covered_count}/{coverage.total} public callables covered{share}, "
+        f"{report.compared} definitions compared{pending}"
+    )
+
+
+def _as_json(report: DriftReport) -> dict[str, Any]:
+    coverage = report.coverage
+    modules = {
+        name: {"covered": list(covered), "uncovered": list(coverage.uncovered[name])}
+        for name, covered in coverage.covered.items()
+    }
+    return {
+        "document": report.document,
+        "clean": report.is_clean,
+        "compared": report.compared,
+        "pending": list(report.pending),
+        "coverage": {"covered": coverage.covered_count, "total": coverage.total, "modules": modules},
+        "findings": [asdict(finding) for finding in report.findings],
+    }
+
+
+def adopt(args: argparse.Namespace) -> int:
+    adoption = Adoption(Code(_root(args)), args.packages, args.whole_classes)
+    text = adoption.section(args.first)
+    for cycle in adoption.cycles():
+        print(f"cyclic deps, drop one of: {' -> '.join(cycle)}", file=sys.stderr)
+    if args.output:
+        write_document(args.output, text, None)
+        print(f"{args.output}: {len(text.splitlines())} lines", file=sys.stderr)
+    else:
+        sys.stdout.write(text)
+    return 0

@@ -1,0 +1,254 @@
+"""What each verb of `codegen step` does: calls the workflow and prints."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from codegen.diagnostics import Finding, UsageError, exit_status, render, summary
+from codegen.document.locate import find_document, find_documents, project_root
+from codegen.document.model import Document
+from codegen.document.parse import read_document
+from codegen.document.store import document_lock, replace_file, update_document
+from codegen.patterns import load_library
+from codegen.plan.progress import progress
+from codegen.workflow.audit import audit
+from codegen.workflow.brief import brief, stale_briefs
+from codegen.workflow.commit import commit_step
+from codegen.workflow.config import load_config
+from codegen.workflow.failure import diagnose, recorded_failure
+from codegen.workflow.git import Git
+from codegen.workflow.ledger import finished, started, with_commits, with_field
+from codegen.workflow.review import FIELD, method_reviews, record_text, recorded
+from codegen.workflow.rollback import roll_back, rollback_plan
+from codegen.workflow.scaffold import scaffold
+from codegen.workflow.target import Target, find_target
+from codegen.workflow.trail import StepCommit, standing_commits, step_commits
+from codegen.workflow.verify import verify
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _root() -> Path:
+    return project_root(Path.cwd()).resolve()
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def next_step(args: argparse.Namespace) -> int:
+    root = _root()
+    found = progress(read_document(find_document(args.doc, root)))
+    step = next((step for step in found.steps if step.number == found.next), None)
+    if args.json:
+        _print_json({"document": found.id, "next": step and asdict(step), "ready": list(found.ready)})
+    elif step is None:
+        waiting = [each for each in found.steps if each.status != "DONE"]
+        print("all steps are DONE" if not waiting else f"nothing is ready: {len(waiting)} steps wait or are blocked")
+    else:
+        print(f"Step {step.number}: {step.title} ({step.status}, {step.done}/{len(step.methods)} methods DONE)")
+        for method in step.methods:
+            print(f"  {method.status:<11} {method.section:<8} {method.name}")
+    return 0
+
+
+def start_step(args: argparse.Namespace) -> int:
+    target = find_target(args.number, args.doc)
+    update_document(
+        target.document.path,
+        lambda document: started(document, args.number, args.unreviewed),
+        f"step start {args.number}",
+    )
+    return _write_brief(target.again())
+
+
+def _write_brief(target: Target) -> int:
+    made = brief(target, load_library(target.root))
+    path = target.root / target.brief_path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, made.text.encode("utf-8"))
+    note = "" if made.shortened == "whole" else f", shortened: {made.shortened}"
+    print(f"{target.brief_path}: about {made.tokens} of {made.budget} tokens{note}")
+    if not made.fits:
+        _say(f"codegen: the brief does not fit; cut Step {target.step.number} in two, or raise brief-tokens")
+        return 1
+    return 0
+
+
+def brief_step(args: argparse.Namespace) -> int:
+    root = _root()
+    if args.check:
+        names = [args.doc] if args.doc else []
+        config, library = load_config(root), load_library(root)
+        findings: list[Finding] = []
+        for document in find_documents(names, root):
+            targets = [Target(root, document, step, config) for step in document.steps]
+            findings += stale_briefs(targets, root, library)
+        if args.number is not None:
+            wanted = f"step_{args.number:02d}.md"
+            findings = [finding for finding in findings if finding.path.endswith(wanted)]
+        print(render(findings, args.format), end="")
+        _say(summary(findings))
+        return exit_status(findings)
+    if args.all:
+        document = read_document(find_document(args.doc, root))
+        targets = [Target(root, document, step, load_config(root)) for step in document.steps]
+        return max([0, *(_write_brief(each) for each in targets if each.step.status != "NOT_STARTED")])
+    if args.number is None:
+        raise UsageError("which step? give its number, or --all, or --check")
+    target = find_target(args.number, args.doc)
+    if args.stdout:
+        print(brief(target, load_library(root)).text, end="")
+        return 0
+    return _write_brief(target)
+
+
+def scaffold_step(args: argparse.Namespace) -> int:
+    target = find_target(args.number, args.doc)
+    result = scaffold(target)
+    for path, names in result.written.items():
+        for name in names:
+            print(f"{path}: {name}")
+    if not result.written and not result.findings:
+        _say("nothing is missing")
+    print(render(result.findings), end="")
+    return exit_status(result.findings)
+
+
+def verify_step(args: argparse.Namespace) -> int:
+    result = verify(find_target(args.number, args.doc), _say)
+    print(render(result.findings, args.format), end="")
+    runs = f"{sum(run.passed for run in result.tests)}/{len(result.tests)} test commands passed"
+    _say(f"{runs}, {summary(result.findings)}")
+    return exit_status(result.findings)
+
+
+def done_step(args: argparse.Namespace) -> int:
+    target = find_target(args.number, args.doc)
+    with document_lock(target.document.path, f"step done {args.number}"):
+        target = target.again()
+        result = verify(target, _say)
+        print(render(result.findings), end="")
+        if not result.passed:
+            _say(f"Step {args.number} does not verify and stays {target.step.status}")
+            return 1
+        update_document(target.document.path, lambda document: finished(document, args.number))
+    print(f"Step {args.number}: DONE ({len(target.step.methods)} methods)")
+    return 0
+
+
+def review_step(args: argparse.Namespace) -> int:
+    target = find_target(args.number, args.doc)
+    git = Git(target.root)
+    if args.approve is not None:
+        name = args.approve or _own_name(git)
+        update_document(
+            target.document.path,
+            lambda document: with_field(document, args.number, FIELD, record_text(target, name)),
+            f"step review {args.number}",
+        )
+        print(f"Step {args.number}: reviewed by {name}")
+        return 0
+    reviews = method_reviews(target, git)
+    if args.json:
+        _print_json([asdict(review) for review in reviews])
+        return 0
+    for review in reviews:
+        print(f"=== {review.section} {review.name}  {review.place}\n--- Section 5\n{review.documented}")
+        print(f"--- code\n{review.diff}\n")
+    record = recorded(target)
+    state = "not reviewed" if record is None else f"reviewed by {record.reviewer} on {record.date}"
+    _say(f"{state}{'' if record is None or record.valid else ', but changed since'}")
+    return 0
+
+
+def _own_name(git: Git) -> str:
+    """The name git signs commits with, else the login name."""
+    name = git.run("var", "GIT_COMMITTER_IDENT").partition(" <")[0].strip()
+    return name or getpass.getuser()
+
+
+def fail_step(args: argparse.Namespace) -> int:
+    target = find_target(args.number, args.doc)
+    failure = diagnose(target, args.kind, args.method)
+    update_document(
+        target.document.path,
+        lambda document: recorded_failure(document, args.number, args.method, failure, args.reason),
+        f"step fail {args.number}",
+    )
+    if args.json:
+        _print_json(asdict(failure))
+        return 0
+    print(f"Step {args.number}: FAILED ({args.kind})")
+    if failure.revise:
+        print(f"  revise: {', '.join(failure.revise)}")
+    if failure.dependents:
+        print(f"  builds on it: {', '.join(failure.dependents)}")
+    if failure.stale_steps:
+        print(f"  becomes stale: {', '.join(f'Step {number}' for number in failure.stale_steps)}")
+    print(f"  then: {failure.then}")
+    return 0
+
+
+def commit_step_(args: argparse.Namespace) -> int:
+    target = find_target(args.number, args.doc)
+    done = commit_step(target, Git(target.root), not args.no_review, args.allow_dirty)
+    print(f"{done.short} {target.config.commit_title(target.step.number, target.step.title)}")
+    for path in done.paths:
+        print(f"  {path}")
+    if done.dirty:
+        _say(f"left alone and recorded: {', '.join(done.dirty)}")
+    return 0
+
+
+def rollback_step(args: argparse.Namespace) -> int:
+    target = find_target(args.number, args.doc)
+    git = Git(target.root)
+    plan = rollback_plan(target, git, args.cascade)
+    for item in plan:
+        line = f"Step {item.step.number} ({item.step.title}), commit {item.commit.short}"
+        if args.dry_run:
+            print(line)
+            continue
+        done = roll_back(target, git, item)
+        print(f"{line}: taken back by {done.short}")
+    return 0
+
+
+def step_log(args: argparse.Namespace) -> int:
+    root = _root()
+    git = Git(root)
+    git.require()
+    documents = {
+        document.path.resolve().relative_to(root).as_posix(): document
+        for document in find_documents([args.doc] if args.doc else [], root)
+    }
+    if args.check:
+        findings = audit(git, documents)
+        print(render(findings, "json" if args.json else args.format), end="")
+        _say(f"{len(step_commits(git))} commits of steps, {summary(findings)}")
+        return exit_status(findings)
+    for path, document in documents.items():
+        commits = step_commits(git, path)
+        if args.write:
+            _fill_commits(document, commits)
+        if args.json:
+            _print_json([asdict(commit) for commit in commits])
+            continue
+        for commit in commits:
+            review = commit.trailers.get("Step-Review", "none")
+            print(f"{commit.short}  {commit.date}  {commit.subject}  (review: {review})")
+    return 0
+
+
+def _fill_commits(document: Document, commits: list[StepCommit]) -> None:
+    known = {number: commit.short for number, commit in standing_commits(commits).items()}
+    update_document(document.path, lambda current: with_commits(current, known), "step log")

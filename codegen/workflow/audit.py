@@ -1,0 +1,112 @@
+"""Whether git's history keeps the rule of one honest commit a step.
+
+Every commit of a step must name its document and step, leave the step's own rows different from before and done,
+leave the rows of all other steps alone (their Commit cells may be filled), and touch nothing but the step's files,
+the document and the brief. And what the document calls DONE must have such a commit, with the id its Commit cell
+gives, if it gives one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from codegen.diagnostics import Finding
+from codegen.document.model import Document, Step
+from codegen.document.parse import parse_document
+from codegen.workflow.git import Git
+from codegen.workflow.target import belongs
+from codegen.workflow.trail import TITLE, StepCommit, standing_commits, step_commits
+
+_Found = Callable[[str, str], Finding]
+
+
+def audit(git: Git, documents: dict[str, Document]) -> list[Finding]:
+    """All breaches in HEAD's history, oldest first, then those of the documents (by their paths) as they are."""
+    commits = step_commits(git)
+    findings = [finding for commit in commits for finding in _commit_findings(git, commit)]
+    for path, document in documents.items():
+        findings += _document_findings(path, document, [c for c in commits if c.document in ("", path)])
+    return findings
+
+
+def _commit_findings(git: Git, commit: StepCommit) -> Iterator[Finding]:
+    def found(code: str, message: str, fix: str = "") -> Finding:
+        return Finding(commit.document or "(no document)", 1, 1, code, f"{commit.short} {message}", fix=fix or None)
+
+    title = TITLE.match(commit.subject)
+    if not commit.document:
+        fix = "Commit steps with `codegen step commit`, which writes the trailers."
+        yield found("STEP020", f"({commit.subject}) has no Design-Doc trailer", fix)
+        return
+    if title and not commit.reverts and int(title["number"]) != commit.number:
+        yield found("STEP020", f"is titled Step {title['number']} and its trailer says Step {commit.number}")
+    if len(commit.parents) > 1:
+        yield found("STEP020", "is a merge; a step is one commit of its own")
+        return
+    after = _document_at(git, commit.id, commit.document)
+    if after is None:
+        yield found("STEP020", f"names {commit.document}, which it does not hold")
+        return
+    before = _document_at(git, commit.parents[0], commit.document) if commit.parents else None
+    step = after.step_by_number.get(commit.number)
+    if step is None:
+        yield found("STEP021", f"is of Step {commit.number}, which its document does not have")
+        return
+    yield from _flips(commit, before, step, found)
+    yield from _others(commit, before, after, found)
+    own = [*step.files, commit.document, f"steps/{after.id}/step_{commit.number:02d}.md"]
+    if before and commit.number in before.step_by_number and commit.reverts:
+        own += before.step_by_number[commit.number].files
+    foreign = [path for path in git.touched(commit.id) if not belongs(path, own)]
+    if foreign:
+        message = f"(Step {commit.number}) touches {', '.join(foreign)}, not in the step's `files:`"
+        yield found("STEP023", message)
+
+
+def _flips(commit: StepCommit, before: Document | None, step: Step, found: _Found) -> Iterator[Finding]:
+    old = before.step_by_number.get(step.number) if before else None
+    if old is not None and _state(old) == _state(step):
+        yield found("STEP021", f"flips no status of Step {step.number}")
+    open_ones = [method.name for method in step.methods if method.status != "DONE"]
+    if not commit.reverts and (open_ones or step.status != "DONE"):
+        what = ", ".join(open_ones) or f"the step is {step.status}"
+        yield found("STEP021", f"leaves Step {step.number} not done: {what}")
+    if commit.reverts and old is None:
+        yield found("STEP021", f"takes back Step {step.number}, which its parent does not have")
+
+
+def _others(commit: StepCommit, before: Document | None, after: Document, found: _Found) -> Iterator[Finding]:
+    old = before.step_by_number if before else {}
+    for number, step in after.step_by_number.items():
+        was = old.get(number)
+        if number == commit.number:
+            continue
+        changed = _state(was) != _state(step) if was else step.status != "NOT_STARTED"
+        if changed:
+            yield found("STEP022", f"(Step {commit.number}) also changes the statuses of Step {number}")
+
+
+def _state(step: Step) -> tuple[str, tuple[tuple[str, str, str, str], ...]]:
+    return step.status, tuple((m.name, m.section, m.status, m.digest) for m in step.methods)
+
+
+def _document_at(git: Git, commit: str, path: str) -> Document | None:
+    text = git.show(commit, path)
+    return None if text is None else parse_document(text, Path(path))
+
+
+def _document_findings(path: str, document: Document, commits: list[StepCommit]) -> Iterator[Finding]:
+    standing = standing_commits(commits)
+    for step in document.steps:
+        line = step.row_line or step.line
+        commit = standing.get(step.number)
+        if step.status == "DONE" and commit is None:
+            message = f"Step {step.number} is DONE and has no commit"
+            yield Finding(path, line, 1, "STEP024", message, fix=f"Run `codegen step commit {step.number}`.")
+        elif step.commit and commit is not None and not commit.id.startswith(step.commit):
+            message = f"Step {step.number}: the Commit cell says {step.commit}, git's trailers say {commit.short}"
+            yield Finding(path, line, 1, "STEP025", message, fix="Run `codegen step log --write`.")
+        elif step.commit and commit is None:
+            message = f"Step {step.number}: the Commit cell says {step.commit}, which is no commit of this step"
+            yield Finding(path, line, 1, "STEP025", message, fix="Empty the cell.")

@@ -1,0 +1,95 @@
+"""The error path of a step: what went wrong decides what must be revised, and by whom the plan is shaken.
+
+A code bug leaves the document alone. A document error sends the step's entries back to review. A design gap sends the
+decisions behind them back as well, and names the steps that build on what will change: they become stale with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codegen.document.edit import add_log_row, set_approvals
+from codegen.document.model import Document
+from codegen.document.parse import parse_document
+from codegen.document.references import References
+from codegen.document.review import subjects
+from codegen.plan.graph import dependencies
+from codegen.workflow.ledger import failed, today
+from codegen.workflow.target import Target
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a failure asks for: ids to revise, ids and steps that build on them, the next command."""
+
+    kind: str
+    revise: tuple[str, ...]
+    dependents: tuple[str, ...]
+    stale_steps: tuple[int, ...]
+    then: str
+
+
+def diagnose(target: Target, kind: str, methods: list[str]) -> Failure:
+    """What must be revised for a failure of these methods (of the whole step without any)."""
+    number = target.step.number
+    if kind == "code-bug":
+        again = f"mend the code, then `codegen step verify {number}`"
+        return Failure(kind, (), (), (), again)
+    chosen = _entries(target, methods)
+    revise = list(chosen)
+    dependents: tuple[str, ...] = ()
+    if kind == "design-gap":
+        references = References(target.document)
+        named = {ident for entry_id in chosen for ident in target.document.entry_by_id[entry_id].decisions}
+        named |= {ident for entry_id in chosen for ident in references.explained.get(entry_id, ())}
+        decisions = [decision.id for decision in target.document.decisions if decision.id in named]
+        revise = decisions + revise
+        dependents = tuple(_dependents(target.document, chosen))
+    stale = tuple(
+        step.number
+        for step in target.document.steps
+        if step.number != number
+        and any((entry := target.document.entry_of(method)) and entry.id in dependents for method in step.methods)
+    )
+    then = "revise Section 5, `codegen review next`, `codegen plan`" if kind == "design-gap" else "correct Section 5"
+    return Failure(kind, tuple(revise), dependents, stale, f"{then}, then `codegen step start {number}`")
+
+
+def recorded_failure(document: Document, number: int, methods: list[str], failure: Failure, reason: str) -> str:
+    """The text with the step FAILED, a row in the iteration log, and what must be revised back in review."""
+    text = failed(document, number, methods)
+    asked = f"Step {number} failed ({failure.kind}): {reason}"
+    decisions = ", ".join(item for item in failure.revise if item.startswith("D-"))
+    changed = ", ".join(item for item in failure.revise if not item.startswith("D-"))
+    text = add_log_row(parse_document(text, document.path), asked, changed, decisions, today())
+    known = subjects(document)
+    rows = {
+        item: {"verdict": "NEEDS_REVIEW", "reviewer": "", "date": today(), "digest": ""}
+        for item in failure.revise
+        if item in known and known[item].approval is not None
+    }
+    return set_approvals(parse_document(text, document.path), rows) if rows else text
+
+
+def _entries(target: Target, methods: list[str]) -> list[str]:
+    wanted = set(methods)
+    found: dict[str, None] = {}
+    for method in target.step.methods:
+        entry = target.document.entry_of(method)
+        named = {method.name, method.section, method.name.rpartition(".")[2]}
+        if entry and (not wanted or wanted & named):
+            found[entry.id] = None
+    return list(found)
+
+
+def _dependents(document: Document, ids: list[str]) -> list[str]:
+    """Entries that need one of these, straight or not, in document order."""
+    users = dependencies(document).dependents()
+    found: set[str] = set()
+    todo = list(ids)
+    while todo:
+        for user in users.get(todo.pop(), ()):
+            if user not in found and user not in ids:
+                found.add(user)
+                todo.append(user)
+    return [ident for ident in document.entry_by_id if ident in found]

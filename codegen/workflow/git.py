@@ -1,0 +1,146 @@
+"""Git through its own command, with explicit pathspecs: hooks, signing and worktrees behave as the user set them up.
+
+Paths are relative to the project folder, with forward slashes, also where that is a folder inside the repository.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from codegen.diagnostics import UsageError
+
+QUICK = 60.0
+WITH_HOOKS = 900.0
+
+
+class GitError(UsageError):
+    """Git refused or failed; the message is its own."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A path that differs from HEAD, or is not tracked. `unmerged` marks a conflict."""
+
+    path: str
+    tracked: bool
+    unmerged: bool = False
+
+
+@dataclass(frozen=True)
+class Git:
+    """The repository around one project folder."""
+
+    root: Path
+
+    def run(self, *arguments: str, text: str | None = None, deadline: float = QUICK) -> str:
+        """Standard output of one git command. GitError: it failed, or took longer than `deadline` seconds."""
+        command = ["git", "-c", "core.quotePath=false", *arguments]
+        environment = {**os.environ, "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self.root,
+                input=None if text is None else text.encode(),
+                stdin=subprocess.DEVNULL if text is None else None,
+                capture_output=True,
+                timeout=deadline,
+                env=environment,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise GitError("git is not installed; steps are committed with it") from error
+        except subprocess.TimeoutExpired as error:
+            raise GitError(f"git {arguments[0]}: no answer within {deadline:.0f} s (a hook may wait)") from error
+        if done.returncode:
+            said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+            raise GitError(f"git {arguments[0]} failed ({done.returncode}): {said or 'no message'}")
+        return done.stdout.decode("utf-8", "replace")
+
+    def require(self) -> None:
+        """GitError: the project folder is in no repository."""
+        try:
+            self.run("rev-parse", "--show-toplevel")
+        except GitError as error:
+            raise GitError(f"{self.root}: is in no git repository; make one with `git init`") from error
+
+    def prefix(self) -> str:
+        """The project folder inside the repository, "" at its top, else with a slash at the end."""
+        return self.run("rev-parse", "--show-prefix").rstrip("\n")
+
+    def changes(self) -> list[Change]:
+        """Every difference from HEAD below the project folder, untracked files one by one."""
+        text = self.run("status", "--porcelain=v2", "-z", "--untracked-files=all", "--", ".")
+        prefix = self.prefix()
+        found: list[Change] = []
+        fields = iter(text.split("\0"))
+        for item in fields:
+            if item[:2] == "? ":
+                found.append(Change(item[2:].removeprefix(prefix), tracked=False))
+            elif item[:2] == "1 ":
+                found.append(Change(item.split(" ", 8)[8].removeprefix(prefix), tracked=True))
+            elif item[:2] == "2 ":
+                found.append(Change(item.split(" ", 9)[9].removeprefix(prefix), tracked=True))
+                found.append(Change(next(fields).removeprefix(prefix), tracked=True))
+            elif item[:2] == "u ":
+                path = item.split(" ", 10)[10].removeprefix(prefix)
+                found.append(Change(path, tracked=True, unmerged=True))
+        return found
+
+    def head(self) -> str | None:
+        """The id of HEAD, or None before the first commit."""
+        try:
+            return self.run("rev-parse", "--verify", "--quiet", "HEAD").strip()
+        except GitError:
+            return None
+
+    def short(self, commit: str) -> str:
+        """An id shortened as git does it."""
+        return self.run("rev-parse", "--short", commit).strip()
+
+    def show(self, commit: str, path: str) -> str | None:
+        """A file's text in a commit, None where the commit has no such file."""
+        listed = self.run("ls-tree", "-z", commit, "--", path)
+        if not listed:
+            return None
+        return self.run("show", f"{commit}:./{path}")
+
+    def parent(self, commit: str) -> str | None:
+        """The first parent of a commit, None for the first one."""
+        parents = self.run("rev-list", "--parents", "-n", "1", commit).split()
+        return parents[1] if len(parents) > 1 else None
+
+    def touched(self, commit: str) -> list[str]:
+        """Paths that a commit changes against its first parent."""
+        text = self.run("diff-tree", "--root", "--no-commit-id", "--name-only", "-r", "-z", "--relative", commit)
+        inside = [path for path in text.split("\0") if path]
+        everything = self.run("diff-tree", "--root", "--no-commit-id", "--name-only", "-r", "-z", commit)
+        prefix = self.prefix()
+        outside = [f"/{path}" for path in everything.split("\0") if path and not path.startswith(prefix)]
+        return inside + outside
+
+    def commit_only(self, paths: list[str], message: str) -> str:
+        """Commit exactly these paths as they lie in the working tree, and return the commit's id.
+
+        What else is staged stays staged. When a hook refuses, the index is as it was.
+        """
+        untracked = [change.path for change in self.changes() if not change.tracked and change.path in paths]
+        if untracked:
+            self.run("add", "--intent-to-add", "--", *map(literal, untracked))
+        try:
+            self.run(
+                "commit", "--quiet", "--only", "--cleanup=verbatim", "--file=-", "--", *map(literal, paths),
+                text=message, deadline=WITH_HOOKS,
+            )  # fmt: skip
+        except GitError:
+            if untracked:
+                self.run("rm", "--cached", "--quiet", "--", *map(literal, untracked))
+            raise
+        return self.run("rev-parse", "HEAD").strip()
+
+
+def literal(path: str) -> str:
+    """A pathspec that means this path and no pattern."""
+    return f":(literal){path}"

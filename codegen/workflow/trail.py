@@ -1,0 +1,76 @@
+"""Which commits belong to which step, read from git's trailers.
+
+A commit cannot hold its own id, so the document cannot say in a step's commit which commit that is. The trailers
+`Design-Doc:`, `Step:` and `Reverts-Step:` say it the other way round, and this module is the one place that reads
+them; the Commit column of the table of steps is a copy, filled by the next write of the ledger.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from codegen.workflow.git import Git
+
+TITLE = re.compile(r"Step (?P<number>\d+): (?P<title>.+)$")
+_FORMAT = "%H%x00%h%x00%P%x00%cs%x00%s%x00%(trailers:only,unfold)%x1e"
+
+
+@dataclass(frozen=True)
+class StepCommit:
+    """A commit of a step, or with `reverts` its rollback. `document` is "" where the trailers name none."""
+
+    id: str
+    short: str
+    parents: tuple[str, ...]
+    date: str
+    subject: str
+    number: int
+    document: str
+    reverts: bool
+    trailers: dict[str, str]
+
+
+def step_commits(git: Git, document: str | None = None) -> list[StepCommit]:
+    """All commits of HEAD's history that carry a step, oldest first; of one document or of all.
+
+    A commit counts by its trailers, or by a subject of the form `Step N: …`.
+    """
+    if git.head() is None:
+        return []
+    patterns = ("^Step [0-9]+: ", "^Step: [0-9]+", "^Reverts-Step: [0-9]+")
+    greps = [f"--grep={pattern}" for pattern in patterns]
+    text = git.run("log", "--reverse", "--topo-order", "-E", *greps, f"--format={_FORMAT}", "HEAD")
+    found: list[StepCommit] = []
+    for record in text.split("\x1e"):
+        fields = record.lstrip("\n").split("\0")
+        if len(fields) < 6:
+            continue
+        commit = _read(*fields[:6])
+        if commit and (document is None or commit.document in ("", document)):
+            found.append(commit)
+    return found
+
+
+def standing_commits(commits: list[StepCommit]) -> dict[int, StepCommit]:
+    """The commit that each step stands by: its last one that was not rolled back."""
+    stacks: dict[int, list[StepCommit]] = {}
+    for commit in commits:
+        stack = stacks.setdefault(commit.number, [])
+        if not commit.reverts:
+            stack.append(commit)
+        elif stack:
+            stack.pop()
+    return {number: stack[-1] for number, stack in sorted(stacks.items()) if stack}
+
+
+def _read(ident: str, short: str, parents: str, date: str, subject: str, trailers: str) -> StepCommit | None:
+    values = dict(line.split(": ", 1) for line in trailers.split("\n") if ": " in line)
+    title = TITLE.match(subject)
+    reverted = values.get("Reverts-Step", "")
+    number = reverted or values.get("Step", "") or (title["number"] if title else "")
+    if not number.isdigit():
+        return None
+    document = values.get("Design-Doc", "")
+    reverts = bool(reverted)
+    return StepCommit(ident, short, tuple(parents.split()), date, subject, int(number), document, reverts, values)

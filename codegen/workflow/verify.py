@@ -1,0 +1,151 @@
+"""Whether a step is what Section 5 says and works: drift of its methods, its expansions, its tests."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from codegen.diagnostics import Finding, UsageError
+from codegen.drift.code import Code
+from codegen.drift.report import drift
+from codegen.expand.command import Request
+from codegen.expand.marks import Marks
+from codegen.expand.run import Action, Job, Outcome, process, read_bytes
+from codegen.expand.settings import read_settings
+from codegen.patterns import load_library
+from codegen.workflow.target import Target
+
+_COMMAND = re.compile(r"`([^`]+)`")
+
+
+@dataclass(frozen=True)
+class TestRun:
+    """One test command and how it ended; `status` None when it passed its deadline."""
+
+    command: str
+    status: int | None
+
+    @property
+    def passed(self) -> bool:
+        return self.status == 0
+
+
+@dataclass(frozen=True)
+class Verification:
+    findings: tuple[Finding, ...]
+    tests: tuple[TestRun, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not any(finding.severity == "error" for finding in self.findings)
+
+
+def verify(target: Target, say: Callable[[str], None]) -> Verification:
+    """Run all checks of a step; tests only when the cheaper checks pass, their output going through `say`."""
+    findings = [*_missing_files(target), *_drift(target), *_expansions(target)]
+    runs: list[TestRun] = []
+    if not any(finding.severity == "error" for finding in findings):
+        for command in test_commands(target):
+            run = run_tests(target, command, say)
+            runs.append(run)
+            if not run.passed:
+                findings.append(_test_finding(target, run))
+        if not runs:
+            line = target.step.line or target.step.row_line
+            message = f"Step {target.step.number} names no test command"
+            fix = "Write it in backticks after `- tests:`."
+            findings.append(Finding(target.document_path, line, 1, "STEP013", message, "warning", fix))
+    return Verification(tuple(findings), tuple(runs))
+
+
+def test_commands(target: Target) -> list[str]:
+    """The commands of the step's `tests:` field: what stands in backticks."""
+    return [command.strip() for command in _COMMAND.findall(target.step.tests)]
+
+
+def run_tests(target: Target, command: str, say: Callable[[str], None]) -> TestRun:
+    """Run one command in the project folder, without a shell. `pytest` and `python` are those that run this tool.
+
+    UsageError: the command does not exist.
+    """
+    words = shlex.split(command)
+    if words[:1] == ["pytest"]:
+        words = [sys.executable, "-m", *words]
+    elif words[:1] in (["python"], ["python3"]):
+        words = [sys.executable, *words[1:]]
+    say(f"$ {command}")
+    try:
+        with subprocess.Popen(
+            words, cwd=target.root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ) as process_:
+            try:
+                output, _ = process_.communicate(timeout=target.config.test_seconds)
+            except subprocess.TimeoutExpired:
+                process_.kill()
+                output, _ = process_.communicate()
+                say(output.decode("utf-8", "replace").rstrip())
+                return TestRun(command, None)
+    except FileNotFoundError as error:
+        raise UsageError(f"the step's test command does not exist: {words[0]} (in `{command}`)") from error
+    say(output.decode("utf-8", "replace").rstrip())
+    return TestRun(command, process_.returncode)
+
+
+def python_files(target: Target) -> list[str]:
+    """The Python files of the step that exist, relative to the project."""
+    found: list[str] = []
+    for pattern in target.step.files:
+        path = target.root / pattern
+        if path.is_dir():
+            found += [each.relative_to(target.root).as_posix() for each in sorted(path.rglob("*.py"))]
+        elif "*" in pattern:
+            found += [each.relative_to(target.root).as_posix() for each in sorted(target.root.glob(pattern))]
+        elif path.is_file():
+            found.append(pattern)
+    return [path for path in dict.fromkeys(found) if path.endswith(".py")]
+
+
+def expand_bytes(target: Target, path: str, data: bytes, action: Action) -> Outcome:
+    """Expand or check one text with the project's library and settings; nothing is written."""
+    settings = read_settings(target.root)
+    library = load_library(target.root)
+    return process(Job(library, Marks(library.tags()), settings.options, action, dry=True), path, data)
+
+
+def _missing_files(target: Target) -> list[Finding]:
+    line = target.step.fields["files"].line if "files" in target.step.fields else target.step.line
+    fix = "Write it, or drop it from `files:`."
+    return [
+        Finding(target.document_path, line, 1, "STEP010", f"{path} does not exist", fix=fix)
+        for path in target.step.files
+        if "*" not in path and not (target.root / path).exists()
+    ]
+
+
+def _drift(target: Target) -> list[Finding]:
+    entries = frozenset(entry.id for entry in target.entries)
+    report = drift(target.document, Code(target.root), only=entries, strict_pending=True)
+    return list(report.findings)
+
+
+def _expansions(target: Target) -> list[Finding]:
+    request = Request(paths=(), check=True)
+    findings: list[Finding] = []
+    for path in python_files(target):
+        data = read_bytes(str(target.root / path))
+        findings += request.findings_of(expand_bytes(target, path, data, "check").report)
+    return findings
+
+
+def _test_finding(target: Target, run: TestRun) -> Finding:
+    line = target.step.fields["tests"].line if "tests" in target.step.fields else target.step.line
+    if run.status is None:
+        message = f"`{run.command}` took more than {target.config.test_seconds:.0f} s"
+        fix = "Make it faster, or raise `test-seconds` in [tool.codegen.step]."
+        return Finding(target.document_path, line, 1, "STEP012", message, fix=fix)
+    message = f"`{run.command}` failed with exit status {run.status}"
+    return Finding(target.document_path, line, 1, "STEP011", message, fix="Read its output above.")
