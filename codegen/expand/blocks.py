@@ -28,6 +28,7 @@ class Block:
 
     `first`..`last` is what the tool wrote (the author's annotation line is not in it). `form` is the canonical
     text of what stands there, the hole left out. `broken`: the lines between the marks are not whole statements.
+    `returns`: the lines hold a return statement, which may be the author's.
     """
 
     openers: tuple[Opener, ...]
@@ -41,6 +42,14 @@ class Block:
     form: str = ""
     hole: ast.stmt | None = None
     has_comments: bool = False
+    returns: bool = False
+
+    @property
+    def replaceable(self) -> bool:
+        """Whether everything between the marks was generated, but for a hole that is known."""
+        if self.end is None or self.seal == "broken":
+            return False
+        return self.hole is not None or not (self.place == "return" and self.returns)
 
     @property
     def place(self) -> str | None:
@@ -105,7 +114,8 @@ def _read(tree: ast.Module, openers: tuple[Opener, ...], end: EndMark, comments:
         if hole is not None:
             inside = range(first_line(hole), last_line(hole) + 1)
             inner = any(body_first <= c.line <= body_last and c.line not in inside for c in comments)
-        return Block(openers, end, first, end.line, body_first, body_last, seal, shape, form, hole, inner)
+        returns = any(isinstance(node, ast.Return) for s in statements or () for node in ast.walk(s))
+        return Block(openers, end, first, end.line, body_first, body_last, seal, shape, form, hole, inner, returns)
 
     if statements is None:
         return block("broken")

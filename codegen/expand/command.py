@@ -6,15 +6,20 @@ import difflib
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from codegen.diagnostics import Finding
+from codegen.expand.cache import Cache, library_fingerprint, open_cache
 from codegen.expand.marks import Marks
 from codegen.expand.model import FileReport, SiteReport, State
-from codegen.expand.run import Action, Job, Outcome, process, run_files
+from codegen.expand.run import Outcome, run_files
 from codegen.expand.settings import find_project, read_settings
 from codegen.expand.source import ending, split_lines
-from codegen.patterns import load_library
+
+if TYPE_CHECKING:
+    from codegen.expand.job import Job
 
 
 @dataclass(frozen=True)
@@ -26,11 +31,15 @@ class Request:
     diff: bool = False
     strip: bool = False
     force: bool = False
+    adopt: bool = False
+    extract: bool = False
     exclude: tuple[str, ...] = ()
     stdin_filename: str = "<stdin>"
+    use_cache: bool = True
+    prefilter: bool = True
 
     @property
-    def action(self) -> Action:
+    def action(self) -> Literal["write", "check", "strip"]:
         """What to do with each file."""
         if self.strip:
             return "strip"
@@ -59,19 +68,43 @@ def _finding(path: str, site: SiteReport) -> Finding:
 
 
 def execute(request: Request) -> Iterator[Outcome]:
-    """Do what was asked, file by file."""
+    """Do what was asked, file by file. Raises UsageError."""
     settings = read_settings(find_project(Path.cwd()))
-    library = load_library(settings.folder)
-    options = replace(settings.options, force=request.force)
-    dry = request.check or request.diff
-    job = Job(library, Marks(library.tags()), options, request.action, dry)
+    options = replace(settings.options, force=request.force, adopt=request.adopt, extract=request.extract)
+    fingerprint = library_fingerprint(settings.folder)
+    memory = open_cache(settings.folder, fingerprint, settings.options, request.use_cache and not request.strip)
+
+    @cache
+    def job() -> Job:
+        from codegen.expand.job import Job
+        from codegen.patterns import load_library
+
+        library = load_library(settings.folder)
+        dry = request.check or request.diff
+        return Job(library, Marks(library.tags()), options, request.action, dry)
+
     if request.paths == ("-",):
-        data = sys.stdin.buffer.read()
-        outcome = process(job, request.stdin_filename, data)
-        unchanged = outcome.new is None and not outcome.report.refused
-        yield replace(outcome, new=data) if unchanged and not dry else outcome
+        yield _standard_input(request, job())
         return
-    yield from run_files(job, request.paths, (*settings.exclude, *request.exclude))
+    marks = Marks(memory.tags) if memory.tags else job().marks
+    prefilter = marks.prefilter if request.prefilter else None
+    yield from run_files(request.paths, (*settings.exclude, *request.exclude), prefilter, memory, job)
+    _save(memory, marks.tags)
+
+
+def _standard_input(request: Request, job: Job) -> Outcome:
+    """The outcome for standard input, whose text goes out even when it stays as it is."""
+    data = sys.stdin.buffer.read()
+    outcome = job.process(request.stdin_filename, data)
+    unchanged = outcome.new is None and not outcome.report.refused
+    return replace(outcome, new=data) if unchanged and not job.dry else outcome
+
+
+def _save(memory: Cache, tags: frozenset[str]) -> None:
+    try:
+        memory.save(tags)
+    except OSError as error:
+        print(f"codegen: the cache was not written: {error}", file=sys.stderr)
 
 
 def unified_diff(outcome: Outcome) -> str:

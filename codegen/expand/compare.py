@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from codegen.diagnostics import Finding
+from codegen.expand.adopt import equivalent, twin_of
 from codegen.expand.blocks import Block
 from codegen.expand.imports import NeededImport, import_on
 from codegen.expand.model import FileReport, Options, Planned, SiteReport, State
+from codegen.expand.parsing import statements_between
 from codegen.expand.planning import Plan
 from codegen.expand.source import ending
 from codegen.expand.splice import Insert, block_lines, neighbour_newline, replaced_lines, splice
@@ -115,7 +117,12 @@ def _judge(
     if index is None:
         line = base.origin[planned.line - 1]
         work.sites.append(SiteReport(line, column, State.UNEXPANDED, what, _where(planned)))
-        work.inserts.append(Insert(planned.after, planned.rank, fresh, replaces))
+        twin = twin_of(planned, reading.base_layout.comments)
+        if twin is not None and not options.adopt:
+            message = f"{what}: the code below makes this check already, and is not marked as generated"
+            fix = "Take it under management with `codegen expand --adopt`, or remove it."
+            work.findings.append(Finding(path, line, column, "already-checked", message, "error", fix))
+        work.inserts.append(Insert(planned.after, planned.rank, fresh, replaces if twin is None else twin))
         return
     block = reading.blocks[index]
     stands = reading.source.lines[block.first - 1 : block.last]
@@ -125,7 +132,8 @@ def _judge(
         fresh = stands
     line = block.openers[0].line
     work.sites.append(SiteReport(line, column, state, what, reason, diff))
-    if state is State.EDITED and not (options.force and _forceable(block)):
+    calm = options.force or (options.adopt and _same_check(reading, block, planned))
+    if state is State.EDITED and not (calm and block.replaceable and planned.shape != "wrap"):
         fix = "Restore it, or replace it with `codegen expand --force`."
         work.findings.append(Finding(path, line, column, "edited", f"{what}: {reason}\n{diff}".rstrip(), "error", fix))
     work.inserts.append(Insert(planned.after, planned.rank, fresh, replaces))
@@ -148,9 +156,10 @@ def _state(block: Block, planned: Planned) -> tuple[State, str]:
     return State.STALE, "the annotation's text changed"
 
 
-def _forceable(block: Block) -> bool:
-    """Whether replacing strictly between the marks loses no code of the author's."""
-    return block.end is not None and block.seal != "broken"
+def _same_check(reading: Reading, block: Block, planned: Planned) -> bool:
+    """Whether an edited block differs from the planned one in messages and temporary names only."""
+    stands = statements_between(reading.tree, block.body_first, block.body_last)
+    return bool(stands) and block.hole is None and equivalent(stands or [], ast.parse(planned.code).body)
 
 
 def _where(planned: Planned) -> str:
@@ -171,7 +180,7 @@ def _judge_unasked(
     diff = _diff(stands, (), block.first)
     work.sites.append(SiteReport(block.first, column, State.ORPHAN, what, "no annotation asks for this block", diff))
     removable = block.seal == "whole" and not block.has_comments
-    if not removable and not (options.force and _forceable(block)):
+    if not removable and not (options.force and block.replaceable):
         work.findings.append(
             Finding(
                 path,

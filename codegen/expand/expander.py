@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codegen.diagnostics import Finding
 from codegen.expand.blocks import Block, read_blocks
@@ -20,6 +20,7 @@ from codegen.expand.parsing import parse_python, statements_between
 from codegen.expand.places import Places
 from codegen.expand.plan import make_plan
 from codegen.expand.planning import Plan, Planning
+from codegen.expand.salvage import salvage
 from codegen.expand.source import Source, Unreadable, read_source
 from codegen.expand.strip import Base, strip_blocks
 from codegen.expand.suites import read_suites
@@ -50,12 +51,22 @@ class Reading:
 
 def read_file(source: Source, marks: Marks) -> Reading | None:
     """Take the text apart; None when it has no mark of ours. Raises SyntaxError."""
-    layout = read_layout(source.lines)
-    found = marks.find(layout.comments)
-    if not found:
-        return None
-    tree = parse_python(source.text)
+    broken: frozenset[int] = frozenset()
+    try:
+        layout = read_layout(source.lines)
+        found = marks.find(layout.comments)
+        if not found:
+            return None
+        tree = parse_python(source.text)
+    except SyntaxError:
+        salvaged = salvage(source.lines, marks)
+        if salvaged is None:
+            raise
+        broken = salvaged.broken
+        layout, tree = read_layout(salvaged.lines), parse_python("".join(salvaged.lines))
+        found = marks.find(layout.comments)
     blocks, orphans, loose = read_blocks(tree, found, layout.comments)
+    blocks = [_damaged(block) if block.end and block.end.line in broken else block for block in blocks]
     marked = [mark for mark in found if isinstance(mark, ImportMark)]
     imports = tuple(mark for mark in marked if import_on(tree, mark))
     strange = tuple(mark for mark in marked if not import_on(tree, mark))
@@ -81,6 +92,11 @@ def read_file(source: Source, marks: Marks) -> Reading | None:
         base_layout,
         openers,
     )
+
+
+def _damaged(block: Block) -> Block:
+    """A block that was blanked out because its text is not Python; one at a return may have held the author's code."""
+    return replace(block, seal="broken" if block.place == "return" else "edited")
 
 
 def expand_bytes(path: str, data: bytes, library: Library, marks: Marks, options: Options) -> FileReport:

@@ -143,6 +143,7 @@ class Planning:
                 rank=rank,
                 shape="plain" if statement is None else "return" if remote else "wrap",
                 statement=statement,
+                following=tuple(s for s in suite.statements if first_line(s) > after),
             )
         )
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from codegen.diagnostics import Finding
 from codegen.expand.blocks import read_blocks
 from codegen.expand.comments import Comment, Layout, read_layout
+from codegen.expand.files import find_files
 from codegen.expand.marks import Marks
 from codegen.expand.parsing import last_line, parse_python
 from codegen.expand.source import Unreadable, read_source, split_lines
@@ -24,7 +25,12 @@ _TAGS = frozenset({"VAL", "AST"})
 
 
 def find_unmanaged(source: Path | str, name: str | None = None, tags: Iterable[str] = _TAGS) -> list[Finding]:
-    """Hand-written checks in a file, or in a text that `name` names: errors, or notes where a reason is stated."""
+    """Hand-written checks in a file, in the Python files of a folder, or in a text that `name` names.
+
+    Errors, or notes where a reason is stated. Raises UsageError for a path that does not exist.
+    """
+    if isinstance(source, Path) and not source.is_file():
+        return [found for path in find_files([str(source)]) for found in find_unmanaged(Path(path), tags=tags)]
     path = name or (str(source) if isinstance(source, Path) else "<text>")
     try:
         lines = read_source(source.read_bytes()).lines if isinstance(source, Path) else split_lines(source)

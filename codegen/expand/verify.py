@@ -18,17 +18,20 @@ if TYPE_CHECKING:
 
 
 def problem_of(
-    old: Reading | None, new: Reading | None, report: FileReport, again: Callable[[], FileReport]
+    old: Reading | None, new: Reading | None, report: FileReport, again: Callable[[], FileReport], adopted: bool
 ) -> str | None:
-    """What is wrong with the expansion `report.text`; None when it holds. `again` expands that text once more."""
+    """What is wrong with the expansion `report.text`; None when it holds. `again` expands that text once more.
+
+    With `adopted`, hand-written checks became blocks, so the author's code is not compared.
+    """
     assert report.text is not None
     if problem := _libcst_problem(report.text):
         return problem
     if old is None or new is None:
         return "the annotations are gone"
-    if new.base.lines != old.base.lines:
+    if not adopted and new.base.lines != old.base.lines:
         return "taking the blocks out again does not give the text from before"
-    if not same_tree(_without_blocks(new), old.base_tree):
+    if not adopted and not same_tree(_without_blocks(new), old.base_tree):
         return "the code outside the blocks is not what it was"
     second = again()
     if not second.clean or second.changed or second.text != report.text:

@@ -116,3 +116,13 @@ def test_an_edited_orphan_is_refused() -> None:
     done = report(orphaned)
     assert done.text is None
     assert [finding.code for finding in done.findings] == ["orphan"]
+
+
+def test_a_half_deleted_block_that_no_longer_parses_is_edited_and_repaired_by_force() -> None:
+    lines = EXPANDED.splitlines(keepends=True)
+    half = "".join(lines[:5] + lines[6:])
+    done = report(half)
+    assert done.text is None
+    assert [(finding.line, finding.code) for finding in done.findings] == [(3, "edited")]
+    assert "+                raise ValueError" in done.findings[0].message
+    assert expand(half, force=True) == EXPANDED

@@ -1,0 +1,102 @@
+"""Remembers which file contents are known to be FRESH without any finding, so that a warm check only hashes them.
+
+The memory is valid for one tool, one Python, one pattern library and one set of options; anything else starts it
+anew. It lives in `.codegen_cache/` of the project, which ignores itself for git, and losing it costs only time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from codegen.expand.model import Options
+
+FOLDER = ".codegen_cache"
+LIBRARY = "validation_patterns"
+MAX_ENTRIES = 200_000
+
+
+class Cache:
+    """Known clean contents for one key."""
+
+    def __init__(self, path: Path | None, key: str) -> None:
+        self.path, self.key = path, key
+        self.tags: list[str] | None = None
+        self._clean: set[str] = set()
+        self._changed = False
+        if path is not None:
+            self._load(path)
+
+    def _load(self, path: Path) -> None:
+        try:
+            stored = json.loads(path.read_bytes())
+        except (FileNotFoundError, ValueError):
+            return
+        if isinstance(stored, dict) and stored.get("key") == self.key:
+            self.tags = stored["tags"]
+            self._clean = set(stored["clean"])
+
+    def knows(self, mark: str) -> bool:
+        """Whether content with that mark is known to be clean."""
+        return mark in self._clean
+
+    def add(self, mark: str) -> None:
+        """Remember content as clean."""
+        if mark not in self._clean:
+            self._clean.add(mark)
+            self._changed = True
+
+    def save(self, tags: frozenset[str]) -> None:
+        """Write the memory if it changed. Raises OSError when the folder cannot be written."""
+        if self.path is None or not self._changed:
+            return
+        folder = self.path.parent
+        folder.mkdir(exist_ok=True)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        clean = sorted(self._clean)[:MAX_ENTRIES]
+        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({"key": self.key, "tags": sorted(tags), "clean": clean}, file)
+        os.replace(temporary, self.path)
+
+
+def open_cache(project: Path, fingerprint: str, options: Options, enabled: bool = True) -> Cache:
+    """The project's memory for this tool, library and options."""
+    parts = [_tool(), sys.version, fingerprint, repr(options)]
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return Cache(project / FOLDER / "expand.json" if enabled else None, key)
+
+
+def library_fingerprint(project: Path) -> str:
+    """Hash of all pattern files, shipped and the project's own, without parsing one."""
+    package = Path(__file__).resolve().parents[1]
+    hashed = hashlib.sha256()
+    for folder in (package / LIBRARY, package.parent / LIBRARY, project / LIBRARY):
+        for root, folders, names in os.walk(folder):
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith((".yaml", ".json")):
+                    data = Path(root, name).read_bytes()
+                    hashed.update(f"{root}/{name} {len(data)}\n".encode() + data)
+    return hashed.hexdigest()
+
+
+def content_mark(path: str, data: bytes) -> str:
+    """What stands for one file's content; stubs are judged differently from other files."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest() + (".pyi" if path.endswith(".pyi") else "")
+
+
+def _tool() -> str:
+    """The tool's own state: size and time of its source files, so that a changed tool trusts no old memory."""
+    package = Path(__file__).resolve().parents[1]
+    stats = []
+    for folder in ("expand", "patterns"):
+        for entry in sorted(os.scandir(package / folder), key=lambda each: each.name):
+            if entry.name.endswith(".py"):
+                stat = entry.stat()
+                stats.append(f"{entry.name} {stat.st_size} {stat.st_mtime_ns}")
+    return "\n".join(stats)
