@@ -15,6 +15,8 @@ import sys
 import time
 from pathlib import Path
 
+from codegen.document.blocks import _piece
+from codegen.document.definitions import _read_code
 from codegen.document.lint import lint
 from codegen.document.parse import parse_document
 from codegen.plan.merge import merge
@@ -107,6 +109,8 @@ def _entry(index: int, module: int, place: int) -> list[str]:
 def measure(methods: int) -> tuple[int, dict[str, float]]:
     """Lines of the document and seconds of each part. The plan is merged, and read again, as the command does."""
     text = synthetic(methods)
+    _piece.cache_clear()
+    _read_code.cache_clear()
     gc.collect()
     seconds: dict[str, float] = {}
 
