@@ -35,11 +35,12 @@ def bind(pattern: Pattern, positional: list[str], keywords: dict[str, str]) -> B
         values[name] = check_value(parameter, text)
     free = [p for p in pattern.parameters if p.positional and p.name not in values]
     rest = list(positional)
+    room = len(free) + (pattern.target != "none" and target is None)
+    if len(rest) > room:
+        raise BadArgument(f"{pattern.id} takes no further argument {rest[room]}", f"Write {signature(pattern)}.")
     first_is_target = bool(rest) if pattern.target == "expression" else len(rest) == len(free) + 1
     if target is None and pattern.target != "none" and first_is_target:
         target = rest.pop(0)
-    if len(rest) > len(free):
-        raise BadArgument(f"{pattern.id} takes no further argument {rest[len(free)]}", f"Write {signature(pattern)}.")
     for parameter, text in zip(free, rest, strict=False):
         values[parameter.name] = check_value(parameter, text)
     missing = [p.name for p in pattern.parameters if p.default is None and p.name not in values]
@@ -78,6 +79,8 @@ def parse_use(pattern: Pattern, text: str) -> Bound:
     for keyword in call.keywords:
         if keyword.arg is None:
             raise BadArgument(f"{pattern.id} cannot take **arguments", "Write each argument by its name.")
+        if keyword.arg in keywords:
+            raise BadArgument(f"{keyword.arg} is given twice", "Keep one of them.")
         keywords[keyword.arg] = segment(keyword.value)
     return bind(pattern, [segment(part) for part in call.args], keywords)
 

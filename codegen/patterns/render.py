@@ -15,7 +15,7 @@ from typing import Any
 from codegen.patterns.claims import empty_check, replace_names, shown_values
 from codegen.patterns.messages import Fields, lines, source
 from codegen.patterns.model import Bound, Pattern, RenderError, Site
-from codegen.patterns.source import BadSource, is_literal, is_simple, operand, tidy
+from codegen.patterns.source import BadSource, is_literal, is_simple, negated, operand, tidy
 from codegen.patterns.template import code, compiled
 
 _MESSAGE = "\x01message\x01"
@@ -139,7 +139,7 @@ def _claimer(bound: Bound, site: Site, error: str) -> Callable[[str], str]:
     def claim(condition: str) -> str:
         if site.ast_mode == "assert" and bound.error is None:
             return f"assert {condition}, {_MESSAGE}"
-        return f"if not {operand(condition)}:\n{_UNIT}raise {error}({_MESSAGE})"
+        return f"if {negated(condition)}:\n{_UNIT}raise {error}({_MESSAGE})"
 
     return claim
 

@@ -47,9 +47,7 @@ def tidy(text: str) -> str:
     """The text on one line without comments, as the author wrote it where possible."""
     node = parse(text)
     text = text.strip()
-    if isinstance(node, ast.GeneratorExp) or any(mark in text for mark in "\n\r\f\v\\#"):
-        return ast.unparse(node)
-    return text
+    return ast.unparse(node) if any(mark in text for mark in "\n\r\f\v\\#") else text
 
 
 def operand(text: str) -> str:
@@ -57,6 +55,13 @@ def operand(text: str) -> str:
     node = parse(text)
     loose = isinstance(node, _LOOSE) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
     return f"({text})" if loose and not _enclosed(text, node) else text
+
+
+def negated(text: str) -> str:
+    """The source of the opposite."""
+    node = parse(text)
+    loose = isinstance(node, ast.BoolOp | ast.IfExp | ast.Lambda) and not _enclosed(text, node)
+    return f"not ({text})" if loose else f"not {text}"
 
 
 def atom(text: str) -> str:

@@ -121,7 +121,7 @@ def _refused(node: nodes.Node, loops: int) -> Iterator[tuple[str, int]]:
     from jinja2 import nodes
 
     allowed = (
-        nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For, nodes.Name, nodes.Const, nodes.Test,
+        nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For, nodes.Const, nodes.Test,
         nodes.Not, nodes.And, nodes.Or, nodes.Compare, nodes.Operand, nodes.CondExpr,
     )  # fmt: skip
     problem = None
@@ -136,6 +136,9 @@ def _refused(node: nodes.Node, loops: int) -> Iterator[tuple[str, int]]:
     elif isinstance(node, nodes.Getattr):
         loop = getattr(node.node, "name", "") == "loop" and node.attr in ("index0", "first", "last")
         problem = None if loop else "attribute access"
+    elif isinstance(node, nodes.Name):
+        # Names that Jinja2 itself puts into a template.
+        problem = f"unknown name {node.name}" if node.name in ("self", "super", "caller", "varargs", "kwargs") else None
     elif isinstance(node, nodes.Getitem):
         problem = "subscripts"
     elif not isinstance(node, allowed):

@@ -1,0 +1,190 @@
+"""Rendering: golden texts, hygiene, messages, and behaviour at hard targets."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codegen.patterns import Bound, RenderError, Site, load_library, parse_use, render
+from codegen.patterns.messages import Field, lines, source
+from codegen.patterns.model import Pattern
+
+LIBRARY = load_library()
+
+
+def rendered(use: str, **site: Any) -> str:
+    """The code of an annotation; the target is the one it names unless the site gives another."""
+    pattern = LIBRARY.get(use.partition("(")[0])
+    bound = parse_use(pattern, use)
+    if pattern.target == "expression":
+        site = {"expression": bound.target} | site
+    elif bound.target is not None:
+        site = {"target": bound.target, "label": bound.target} | site
+    return render(pattern, bound, Site(**site))
+
+
+def test_a_range_over_a_list_is_a_loop() -> None:
+    code = rendered("VAL_INT_RANGE(target_gpus, min=0, max=7)", function="shrink_sampler", each="items")
+    assert code == (
+        "for _gpu in target_gpus:\n"
+        "    if not 0 <= _gpu <= 7:\n"
+        '        raise ValueError(f"shrink_sampler: target_gpus must lie in [0, 7], got {_gpu!r}")\n'
+    )
+
+
+def test_a_postcondition_on_a_length_is_an_assert_about_emptiness() -> None:
+    code = rendered("AST_POSTCONDITION(len(offload_ranks) > 0)", function="shrink_sampler")
+    expected = 'assert len(offload_ranks) > 0, f"Post-condition: offload_ranks not empty, got {offload_ranks}"\n'
+    assert code == expected
+
+
+def test_a_long_message_is_split_between_words_and_means_the_same() -> None:
+    use = "VAL_SUBSET(self.scheduler.target_ranks, of=self.scheduler.known_ranks)"
+    short, long = rendered(use, function="shrink", width=70), rendered(use, function="shrink", width=1000)
+    assert ast.dump(ast.parse(short)) == ast.dump(ast.parse(long))
+    assert max(map(len, short.splitlines()[1:])) <= 70 < max(map(len, long.splitlines()))
+    assert short.splitlines()[2:4] == [
+        "    raise ValueError(",
+        '        "shrink: self.scheduler.target_ranks must be a subset of "',
+    ]
+
+
+def test_a_target_with_a_call_is_evaluated_once() -> None:
+    calls: list[int] = []
+
+    def ranks() -> list[int]:
+        calls.append(1)
+        return []
+
+    with pytest.raises(ValueError, match=r"^ranks\(\) must not be empty, got \[\]$"):
+        exec(rendered("VAL_NON_EMPTY(ranks())"), {"ranks": ranks})
+    assert calls == [1]
+
+
+@pytest.mark.parametrize(
+    "target", ['d["a\'b"]', "d['{x}']", 'd["\\n"]', "d['#']", "x or y", "(x, y)[0]", "not x", "-x", "[*x]"]
+)
+@pytest.mark.parametrize("each", ["none", "items"])
+def test_any_target_gives_code_that_parses_and_a_message_that_names_it(target: str, each: str) -> None:
+    code = rendered("VAL_POSITIVE", target=target, label=target, function="f", each=each)
+    tree = ast.parse(code)
+    raised = next(node for node in ast.walk(tree) if isinstance(node, ast.Raise))
+    assert isinstance(raised.exc, ast.Call)
+    message = raised.exc.args[0]
+    text = "".join(
+        node.value for node in ast.walk(message) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    assert target.replace("\\n", "\\n") in text.replace("{{", "{").replace("}}", "}")
+
+
+def test_values_in_messages_are_cut() -> None:
+    with pytest.raises(ValueError) as caught:
+        exec(rendered("VAL_ONE_OF(mode, (1, 2))"), {"mode": "x" * 100_000})
+    assert len(str(caught.value)) < 300
+
+
+def test_fresh_names_come_from_the_site_and_stay_the_same_within_a_check() -> None:
+    taken = {"_extra"}
+
+    def fresh(stem: str) -> str:
+        name = f"_{stem}"
+        while name in taken:
+            name += "x"
+        taken.add(name)
+        return name
+
+    code = rendered("VAL_SUBSET(ranks, known)", fresh=fresh)
+    assert {n.id for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Name) and n.id.startswith("_")} == {"_extrax"}
+
+
+@pytest.mark.parametrize(
+    ("label", "stem"),
+    [("target_gpus", "_gpu"), ("self.batches", "_batch"), ("entries", "_entry"), ("indices", "_index"),
+     ("data", "_item"), ("loss", "_item"), ("x2s", "_x2"), ("boxes", "_box"), ("d['k']", "_item")],
+)  # fmt: skip
+def test_the_loop_variable_is_named_after_the_elements(label: str, stem: str) -> None:
+    assert rendered("VAL_POSITIVE", target=label, label=label, each="items").startswith(f"for {stem} in ")
+
+
+def test_keys_and_values_are_looped_over() -> None:
+    assert rendered("VAL_POSITIVE(loads)", each="values").startswith("for _load in loads.values():\n")
+    assert rendered("VAL_POSITIVE(loads)", each="keys").startswith("for _key in loads:\n")
+
+
+def test_tabs_indent_where_the_file_uses_them() -> None:
+    assert "\n\tif not _size > 0:\n\t\traise" in rendered("VAL_POSITIVE(sizes)", each="items", indent_unit="\t")
+
+
+def test_a_named_error_replaces_the_patterns_own() -> None:
+    assert "raise errors.Illegal(" in rendered("VAL_STATE_IN(state, (1,), error=errors.Illegal)")
+    code = rendered("AST_INVARIANT(a or b, error=errors.Lost)")
+    assert code == 'if not (a or b):\n    raise errors.Lost(f"Invariant: a or b, got a={a!r:.200}, b={b!r:.200}")\n'
+
+
+def test_claims_can_be_rendered_to_stay_under_dash_o() -> None:
+    assert rendered("AST_INVARIANT(a > 0)", ast_mode="raise").startswith("if not a > 0:\n    raise AssertionError(")
+
+
+def test_result_and_old_are_called_so_in_messages() -> None:
+    code = rendered("AST_ENSURES(result > old_x)", result="_r", old={"self.x": "old_x"})
+    assert code == (
+        'assert _r > old_x, f"Post-condition: result > old(self.x), got result={_r!r:.200}, old(self.x)={old_x!r:.200}"\n'
+    ) or code.startswith("assert _r > old_x, (\n")
+    message = "".join(
+        n.value for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Constant) and isinstance(n.value, str)
+    )
+    assert "result > old(self.x), got result=" in message and "old(self.x)=" in message and "_r" not in message
+    other = rendered("VAL_SUBSET(ranks, of=_old)", old={"self.ranks": "_old"}, width=500)
+    assert "subset of old(self.ranks), but" in other
+
+
+def test_a_wrapping_pattern_encloses_its_statement() -> None:
+    code = rendered("VAL_DEADLINE(5, waiting_for='x')", body="y = (\n    await z()\n)")
+    assert "        y = (\n            await z()\n        )\n" in code
+    with pytest.raises(RenderError, match="encloses"):
+        rendered("VAL_DEADLINE(5, waiting_for='x')")
+
+
+def test_a_site_that_lacks_the_target_is_an_error() -> None:
+    with pytest.raises(RenderError, match="needs a target"):
+        rendered("VAL_POSITIVE")
+    with pytest.raises(RenderError, match="needs an expression"):
+        rendered("AST_INVARIANT")
+    with pytest.raises(RenderError, match="not an expression"):
+        rendered("VAL_POSITIVE", target="a b")
+
+
+def test_a_template_that_gives_no_python_is_an_error_of_the_pattern() -> None:
+    broken = Pattern(id="VAL_BROKEN", tag="VAL", summary="", message="m", template="if {{ target }}")
+    with pytest.raises(RenderError, match="VAL_BROKEN does not render to Python"):
+        render(broken, Bound({}, "x"), Site(target="x"))
+    empty = Pattern(id="VAL_EMPTY", tag="VAL", summary="", message="m", template="# {{ target }}")
+    with pytest.raises(RenderError, match="VAL_EMPTY renders to nothing"):
+        render(empty, Bound({}, "x"), Site(target="x"))
+
+
+_value = st.sampled_from(
+    ["name", "name.upper()", "d['k']", 'd["k"]', "{1, 2}", "lambda: 0", "a if b else c", "f'{name}'"]
+)
+_part = st.one_of(st.text(max_size=12), st.builds(Field, _value, st.sampled_from(["!r", "!r:.200", "", "!s:.5"])))
+
+
+@given(st.lists(_part, max_size=6), st.integers(1, 60))
+@settings(deadline=None, derandomize=True, max_examples=300)
+def test_a_message_says_exactly_its_text_and_values_however_it_is_split(parts: list[Any], width: int) -> None:
+    parts = [part for part in parts if part != ""] or ["empty"]
+    names = {"name": "n{}", "d": {"k": "v"}, "a": 1, "b": 0, "c": "see"}
+    expected = ""
+    for part in parts:
+        if isinstance(part, str):
+            expected += part
+        elif "lambda" in part.source:
+            return
+        else:
+            expected += ("{" + part.conversion + "}").format(eval(part.source, dict(names)))
+    assert eval(source(parts), dict(names)) == expected
+    assert eval("(" + "\n".join(lines(parts, width)) + "\n)", dict(names)) == expected
