@@ -31,14 +31,14 @@ def test_the_shipped_schema_is_valid_json_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-_names = st.sampled_from(sorted(SCHEMA["properties"]) + ["extra"])
+_names = st.sampled_from([*sorted(SCHEMA["properties"]), "extra"])
+_words = ["VAL_X", "VAL", "0.1", "", "none", "items", "O(1)", "import os", "here", "a text of some length"]
+_keys = ["name", "type", "use", "passes", "raises", "positional", "z"]
 _values = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 3) | st.floats(0, 2, allow_nan=False)
-    | st.sampled_from(["VAL_X", "VAL", "0.1", "", "none", "items", "O(1)", "import os", "here", "a text of some length"]),
-    lambda inner: st.lists(inner, max_size=2)
-    | st.dictionaries(st.sampled_from(["name", "type", "use", "passes", "raises", "positional", "z"]), inner, max_size=3),
+    st.none() | st.booleans() | st.integers(-2, 3) | st.floats(0, 2, allow_nan=False) | st.sampled_from(_words),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(_keys), inner, max_size=3),
     max_leaves=6,
-)  # fmt: skip
+)
 _files = st.dictionaries(_names, _values, max_size=6)
 
 

@@ -208,7 +208,7 @@ def _names_and_values(pattern: Pattern) -> list[str]:
 def test_no_damage_to_a_pattern_file_crashes_the_loader(tmp_path: Path) -> None:
     rng = random.Random(3)
     files = [path.read_text(encoding="utf-8") for path in sorted(load_library().layers[0].values())]
-    marks = list(" \n:{}[]-|>'\"%#&*!?,\\0~x\t") + ["{{", "}}", "{%", "%}", "NO", "- ", "\u2028", "\x00", "é"]
+    marks = [*list(" \n:{}[]-|>'\"%#&*!?,\\0~x\t"), "{{", "}}", "{%", "%}", "NO", "- ", "\u2028", "\x00", "é"]
     outcomes = set()
     for number in range(250):
         text = rng.choice(files)

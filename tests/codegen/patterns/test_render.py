@@ -131,9 +131,6 @@ def test_claims_can_be_rendered_to_stay_under_dash_o() -> None:
 
 def test_result_and_old_are_called_so_in_messages() -> None:
     code = rendered("AST_ENSURES(result > old_x)", result="_r", old={"self.x": "old_x"})
-    assert code == (
-        'assert _r > old_x, f"Post-condition: result > old(self.x), got result={_r!r:.200}, old(self.x)={old_x!r:.200}"\n'
-    ) or code.startswith("assert _r > old_x, (\n")
     message = "".join(
         n.value for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Constant) and isinstance(n.value, str)
     )
