@@ -206,7 +206,7 @@ def _entry_lines(document: Document, entry: Entry) -> Iterator[str]:
     module = f" (`{entry.module}`)" if entry.module else ""
     yield re.sub(r"^#+", "###", lines[0]) + module
     for number, line in enumerate(lines[1:], first + 1):
-        if number not in hidden:
+        if number not in hidden or not line.strip():
             yield line
     if lines[-1].strip():
         yield ""

@@ -47,6 +47,9 @@ def with_imports(text: str, module: str, document: Document) -> str:
         head, _, names = line.partition(" import ")
         merged.setdefault(head if names else line, []).extend([names] if names else [])
     new = [f"{head} import {', '.join(names)}" if names else head for head, names in sorted(merged.items())]
+    standard = [line for line in new if line.split()[1].partition(".")[0] in sys.stdlib_module_names]
+    own = [line for line in new if line not in standard]
+    new = [*sorted(standard, key=lambda line: line.startswith("from")), *([""] if standard and own else []), *own]
     at = _after_imports(tree)
     lines = text.split("\n")
     before = lines[:at]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codegen.diagnostics import Finding, UsageError
@@ -24,6 +23,7 @@ from codegen.workflow.target import Target
 from codegen.workflow.verify import expand_bytes
 
 _UNIT = "    "
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
@@ -150,21 +150,35 @@ def source_of(documented: Documented) -> list[str]:
     first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
     annotations = documented.annotated.promises.get(documented.key, ())
     last = max([node.end_lineno or node.lineno, *(promise.last_line for promise in annotations)])
-    source = textwrap.dedent("\n".join(documented.fence_lines[first - 1 : last]))
+    source = _opened(textwrap.dedent("\n".join(documented.fence_lines[first - 1 : last])))
     tree = ast.parse(source)
-    is_interface = _is_interface(tree)
     edits: list[tuple[int, int, list[str]]] = []
-    for each in ast.walk(tree):
-        if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)) and not is_interface:
-            edits += _loud(each, source, documented)
+    if not _is_interface(tree):
+        for each in ast.walk(tree):
+            if isinstance(each, _FUNCTIONS) and _is_silent(each):
+                edits.append(_loud(each, documented))
     top = tree.body[0]
     purpose = documented.entry.purpose
-    if purpose and ast.get_docstring(top) is None and _is_subject(documented):  # type: ignore[arg-type]
-        edits += _docstring(top, source, purpose)  # type: ignore[arg-type]
+    assert isinstance(top, (*_FUNCTIONS, ast.ClassDef))
+    if purpose and ast.get_docstring(top) is None and _is_subject(documented):
+        edits.append(_docstring(top, source, purpose))
     lines = source.split("\n")
     for at, until, new in sorted(edits, key=lambda edit: edit[:2], reverse=True):
         lines[at:until] = new
     return lines
+
+
+def _opened(source: str) -> str:
+    """The source with every `def f(): ...` and `class C: ...` on two lines."""
+    lines = source.split("\n")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            body = node.body[0]
+            head = lines[body.lineno - 1].encode()[: body.col_offset].decode()
+            if head.strip() and not head.rstrip().endswith('"""'):
+                tail = lines[body.lineno - 1].encode()[body.col_offset :].decode()
+                lines[body.lineno - 1] = f"{head.rstrip()}\n{' ' * node.col_offset}{_UNIT}{tail}"
+    return "\n".join(lines)
 
 
 def _is_subject(documented: Documented) -> bool:
@@ -179,42 +193,35 @@ def _is_interface(tree: ast.Module) -> bool:
     return any(base.rpartition(".")[2].partition("[")[0] == "Protocol" for base in bases)
 
 
-def _loud(
-    node: ast.FunctionDef | ast.AsyncFunctionDef, source: str, documented: Documented
-) -> Iterator[tuple[int, int, list[str]]]:
-    """Replace a body that says nothing; abstract methods and overloads say nothing on purpose."""
-    decorators = {ast.unparse(each).rpartition(".")[2] for each in node.decorator_list}
-    if decorators & {"abstractmethod", "overload"}:
-        return
+def _is_silent(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether the body ends in `...` though it should do something; abstract methods and overloads should not."""
+    if {ast.unparse(each).rpartition(".")[2] for each in node.decorator_list} & {"abstractmethod", "overload"}:
+        return False
     last = node.body[-1]
-    bare = isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
-    if not bare:
-        return
-    indent = " " * (node.col_offset + len(_UNIT))
+    return isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
+
+
+def _loud(node: ast.FunctionDef | ast.AsyncFunctionDef, documented: Documented) -> tuple[int, int, list[str]]:
+    last = node.body[-1]
     loud = f'raise NotImplementedError("{documented.entry.id} {documented.definition.name}")'
-    lines = source.split("\n")
-    if last.lineno == node.lineno or lines[last.lineno - 1][: last.col_offset].strip():
-        head = lines[last.lineno - 1][: last.col_offset].rstrip()
-        yield last.lineno - 1, last.lineno, [head, f"{indent}{loud}"]
-    else:
-        yield last.lineno - 1, last.lineno, [f"{indent}{loud}"]
+    return last.lineno - 1, last.lineno, [" " * last.col_offset + loud]
 
 
 def _docstring(
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, source: str, purpose: str
-) -> Iterator[tuple[int, int, list[str]]]:
+) -> tuple[int, int, list[str]]:
     lines = source.split("\n")
     at = node.lineno
-    while not lines[at - 1].split("#")[0].rstrip().endswith(":") and at < node.body[0].lineno:
+    while at < node.body[0].lineno - 1 and not lines[at - 1].split("#")[0].rstrip().endswith(":"):
         at += 1
     text = " ".join(purpose.split()).replace("\\", "\\\\").replace('"""', "'''")
-    indent = _UNIT
-    wrapped = textwrap.wrap(f'"""{text}', width=100 - len(indent))
+    wrapped = textwrap.wrap(f'"""{text}', width=100 - len(_UNIT))
     if len(wrapped) == 1:
         wrapped[0] += '"""'
     else:
         wrapped.append('"""')
-    yield at, at, [indent + line for line in wrapped]
+    gap = [""] if isinstance(node, ast.ClassDef) else []
+    return at, at, [*(_UNIT + line for line in wrapped), *gap]
 
 
 def _write(target: Target, path: str, text: str) -> list[Finding]:

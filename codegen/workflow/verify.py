@@ -13,8 +13,9 @@ from codegen.diagnostics import Finding, UsageError
 from codegen.drift.code import Code
 from codegen.drift.report import drift
 from codegen.expand.command import Request
+from codegen.expand.job import Action, Job
 from codegen.expand.marks import Marks
-from codegen.expand.run import Action, Job, Outcome, process, read_bytes
+from codegen.expand.run import Outcome, read_bytes
 from codegen.expand.settings import read_settings
 from codegen.patterns import load_library
 from codegen.workflow.target import Target
@@ -113,7 +114,7 @@ def expand_bytes(target: Target, path: str, data: bytes, action: Action) -> Outc
     """Expand or check one text with the project's library and settings; nothing is written."""
     settings = read_settings(target.root)
     library = load_library(target.root)
-    return process(Job(library, Marks(library.tags()), settings.options, action, dry=True), path, data)
+    return Job(library, Marks(library.tags()), settings.options, action, dry=True).process(path, data)
 
 
 def _missing_files(target: Target) -> list[Finding]:
