@@ -63,7 +63,8 @@ class EnvironmentSpan:
 
 @dataclass
 class ControlSpan:
-    """One control command and its answer (None: not answered by the end of the journal)."""
+    """One control command and its answer. Without an answer it ends at its deadline, or with the journal; a
+    command to a rank that dies ends with the rank."""
 
     command: a.Command
     start: float
@@ -139,8 +140,7 @@ class _Reader:
 
     def event(self, t: float, event: a.Event) -> None:
         if event.command is not None and event.command in self._control:
-            span = self._control.pop(event.command)
-            span.end, span.answer = t, event
+            self._answer(t, self._control.pop(event.command), event)
         match event:
             case a.Progress():
                 self._tokens(event.attempt, event.tokens)
@@ -151,6 +151,9 @@ class _Reader:
                 self._end(t, event.attempt, "failed", event.error)
             case a.RankDied():
                 self.history.deaths.append((t, event))
+                owed = [c for c, span in self._control.items() if getattr(span.command, "rank", None) == event.rank]
+                for command in owed:
+                    self._answer(t, self._control.pop(command), event)
                 for attempt in [span for span in self._attempts.values() if span.rank == event.rank]:
                     self._end(t, attempt.id, "died", event.reason)
             case a.EnvironmentReplied() | a.EnvironmentFailed():
@@ -197,11 +200,16 @@ class _Reader:
                 history.finish = command
 
     def close(self) -> History:
+        for span in self._control.values():
+            span.end = min(self.history.end, span.command.due or self.history.end)
         for rank, now in self._state.items():
             since, state = now or (self.history.start, "FAILED")
             if now is None or self.history.end > since:
                 self.history.states[rank].append(Span(since, self.history.end, state))
         return self.history
+
+    def _answer(self, t: float, span: ControlSpan, event: a.Event) -> None:
+        span.end, span.answer = min(t, span.command.due or t), event
 
     def _move(self, t: float, move: a.RankMoved) -> None:
         since, _ = self._state[move.rank] or (self.history.start, move.old)
