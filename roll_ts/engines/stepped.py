@@ -10,6 +10,7 @@ Invariants: a call that timed out before it began never runs later; when a step 
 
 from __future__ import annotations
 
+import atexit
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -112,6 +113,8 @@ class SteppedEngine:
         self._thread = threading.Thread(target=self._run, args=(make_core, started), daemon=True, name=name)
         self._thread.start()
         self._mailbox.wait(started, "start")
+        # A daemon thread inside a step when the interpreter goes would take the process down with an abort.
+        atexit.register(self.close)
 
     # What any thread may call
 
@@ -181,6 +184,7 @@ class SteppedEngine:
         self._thread.join(self._call_timeout_s)
         if self._thread.is_alive():
             raise TimeoutError(f"{self._name} has not stopped {self._call_timeout_s:g} s after close")
+        atexit.unregister(self.close)
 
     def _ask(self, name: str, work: Callable[[], T]) -> T:
         def run() -> T:

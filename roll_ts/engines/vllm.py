@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from roll_ts.engines.checkpoint import checked, checkpoint_shapes, checkpoint_tensors, tied_names
 from roll_ts.engines.config import EngineConfig
-from roll_ts.engines.protocol import EngineState, EngineStats, MemoryReport, NamedTensors, Request
+from roll_ts.engines.protocol import EngineState, EngineStats, MemoryReport, NamedTensors, Request, Sampling
 from roll_ts.engines.stepped import Delta, SteppedEngine
 from roll_ts.weights.digest import Digester, digest
 
@@ -57,6 +57,7 @@ class VLLMCore:
         # Part of the prefix cache's key: prefixes of other weights are never found.
         self._cache_key = 0
         self._fresh_made = 0
+        self._warm_up()
 
     @property
     def state(self) -> EngineState:
@@ -165,6 +166,13 @@ class VLLMCore:
         if self._config.tensor_parallel == 1 and (self._weights_resident or self._kv_resident):
             self._call("rts_release", self._weights_resident, self._kv_resident)
         self._engine.engine_core.shutdown()
+
+    def _warm_up(self) -> None:
+        """Generate a token, so that a model that loads but cannot run fails at the start."""
+        self.add(Request("warm-up", [0], Sampling.greedy(1)), fresh=True)
+        while any(self._scheduler.get_request_counts()):
+            for _ in self.step():
+                pass
 
     def _load_through_file(self, named: NamedTensors) -> None:
         from safetensors.torch import save_file
