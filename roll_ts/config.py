@@ -8,8 +8,6 @@ this policy needs to be different; it is resolved on reading.
 from __future__ import annotations
 
 import dataclasses
-import inspect
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +15,8 @@ from typing import Any, Literal
 
 import yaml
 
-from roll_ts.core.policies import POLICIES, make_policy
-from roll_ts.core.settings import Deadlines, Layout, Problem, Settings, check_settings
+from roll_ts.core.policies import POLICIES
+from roll_ts.core.settings import Deadlines, Layout, Problem, Settings
 from roll_ts.trainers.protocol import TrainerConfig
 from roll_ts.typed_yaml import TypedReader, parse_yaml
 
@@ -211,6 +209,8 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> RunConfig | 
     if isinstance(data, Mapping):
         data, more = _resolved(data, overrides)
         problems += more
+    from roll_ts.config_check import check_config
+
     reader = TypedReader()
     config: RunConfig = reader.read(RunConfig, data)
     problems += reader.problems
@@ -223,20 +223,6 @@ def dump_config(config: RunConfig) -> str:
     return yaml.safe_dump(_plain(config), sort_keys=False)
 
 
-def check_config(config: RunConfig) -> list[Problem]:
-    """All problems that the values have with each other and with this machine."""
-    settings = config.settings()
-    found = check_settings(settings) + make_policy(config.policy).check(settings)
-    found = [problem._replace(key=_CORE_KEYS.get(problem.key, problem.key)) for problem in found]
-    found += [
-        Problem(f"trainer.{key}", repr(value), f"must be {must}", f"set it to a value that is {must}")
-        for key, value, must in config.trainer.problems()
-    ]
-    found += _low_numbers(config) + _check_devices(config, settings.layout) + _check_model(config)
-    found += _check_environment(config.environment)
-    return found
-
-
 def _follows(problem: Problem, reader: TypedReader) -> bool:
     """Whether the problem only repeats one that was met while reading: the value it complains of is not the user's."""
     told = {earlier.key for earlier in reader.problems}
@@ -247,114 +233,6 @@ def _follows(problem: Problem, reader: TypedReader) -> bool:
         or any(key.rsplit(".", 1)[-1] in problem.wrong for key in reader.invented)
         or "" in reader.invented
     )
-
-
-_CORE_KEYS = (
-    {f.name: f"rollout.{f.name}" for f in dataclasses.fields(RolloutOptions)}
-    | {f.name: f"recovery.{f.name}" for f in dataclasses.fields(RecoveryOptions)}
-    | {"evaluation_episodes": "evaluation.episodes", "canary_tolerance": "weights.canary_tolerance"}
-)
-
-
-def _low_numbers(config: RunConfig) -> list[Problem]:
-    lowest: list[tuple[str, float, float]] = [
-        ("steps", config.steps, 1),
-        ("environment.workers", config.environment.workers, 1),
-        ("environment.threads", config.environment.threads, 1),
-        ("engine.kv_mib", config.engine.kv_mib, 1),
-        ("engine.block_size", config.engine.block_size, 1),
-        ("weights.canary_tokens", config.weights.canary_tokens, 1),
-        ("replay_check.episodes", config.replay_check.episodes, 1),
-        ("ray.object_store_mib", config.ray.object_store_mib, 80),
-        *((f"replay_check.versions[{i}]", v, 0) for i, v in enumerate(config.replay_check.versions)),
-    ]
-    found = [
-        Problem(key, repr(value), f"must be at least {low:g}", f"set {key} to {low:g} or more")
-        for key, value, low in lowest
-        if value < low
-    ]
-    for key, seconds in (("engine.tick_s", config.engine.tick_s),):
-        if seconds <= 0:
-            found.append(Problem(key, repr(seconds), "must be positive", "give a time in seconds, such as 0.03"))
-    return found
-
-
-def _check_devices(config: RunConfig, layout: Layout) -> list[Problem]:
-    found: list[Problem] = []
-    cores = os.cpu_count() or 1
-    parallel = config.trainer.tensor_parallel
-    if parallel > 0 and len(layout.train_devices) % parallel:
-        found.append(
-            Problem(
-                "trainer.tensor_parallel",
-                str(parallel),
-                f"does not divide the {len(layout.train_devices)} train devices",
-                "use a divisor, or train on other devices",
-            )
-        )
-    if config.layout.device == "cpu":
-        for device in sorted({d for rank in layout.ranks for d in rank} | set(layout.train_devices)):
-            if not 0 <= device < cores:
-                found.append(
-                    Problem("layout", str(device), f"is no core of this machine (0..{cores - 1})", "use its cores")
-                )
-    return found
-
-
-def _check_model(config: RunConfig) -> list[Problem]:
-    path, scratch = config.model.path, config.model.scratch
-    if (path is None) == (scratch is None):
-        said = "neither path nor scratch" if path is None else "both path and scratch"
-        return [Problem("model", said, "exactly one must say where the first weights come from", "keep one of them")]
-    found = []
-    if path is not None and not (Path(path) / "config.json").is_file():
-        found.append(Problem("model.path", path, "has no config.json", "name a folder in Hugging Face format"))
-    if scratch is not None and scratch.positions < config.rollout.max_context_tokens:
-        found.append(
-            Problem(
-                "model.scratch.positions",
-                str(scratch.positions),
-                f"is below rollout.max_context_tokens={config.rollout.max_context_tokens}",
-                "raise it, or lower the context",
-            )
-        )
-    if scratch is not None and (scratch.hidden % (32 * scratch.heads) or scratch.heads % scratch.kv_heads):
-        found.append(
-            Problem(
-                "model.scratch.hidden",
-                str(scratch.hidden),
-                f"must be a multiple of 32 * heads (the engines' kernels want heads of 32, 64, …), and heads="
-                f"{scratch.heads} of kv_heads={scratch.kv_heads}",
-                "choose sizes that divide",
-            )
-        )
-    resume = config.trainer.resume
-    if resume is not None and not Path(resume).is_dir():
-        found.append(Problem("trainer.resume", resume, "is not a folder", "name a checkpoint folder of an earlier run"))
-    return found
-
-
-def _check_environment(options: EnvironmentOptions) -> list[Problem]:
-    from roll_ts.envs.protocol import env_spec, make_env
-
-    try:
-        spec = env_spec(options.name)
-    except KeyError as error:
-        return [Problem("environment.name", options.name, str(error.args[0]), "use a known environment")]
-    known = inspect.signature(spec.factory).parameters
-    found = [
-        Problem(f"environment.arguments.{name}", repr(value), "is not an argument", f"known: {', '.join(known)}")
-        for name, value in options.arguments.items()
-        if name not in known
-    ]
-    if not found:
-        try:
-            make_env(options.name, **options.arguments).close()
-        except (ValueError, TypeError) as error:
-            found.append(
-                Problem("environment.arguments", str(dict(options.arguments)), str(error), "correct the value")
-            )
-    return found
 
 
 def _resolved(data: Mapping[str, Any], overrides: Sequence[str]) -> tuple[dict[str, Any], list[Problem]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import importlib.metadata
+import json
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -113,12 +114,24 @@ def _control(
     with JournalWriter(folder / "journal.jsonl", header, flush_after=0.0) as journal:
         scheduler = Scheduler(settings, make_policy(config.policy))
         controller = Controller(config, model, scheduler, store, journal)
-        controller.watchers += watchers(controller)
+        controller.watchers += [_metrics_writer(folder / "metrics.jsonl"), *watchers(controller)]
         try:
             return asyncio.run(_until_stopped(controller, show))
         finally:
             controller.kill()
             store.close()
+
+
+def _metrics_writer(path: Path) -> Watcher:
+    """Appends a line per training step, as it happens."""
+
+    def watch(now: float, event: a.Event, commands: Sequence[a.Command]) -> None:
+        if isinstance(event, a.TrainingFinished):
+            record = {"t": now, "seconds": event.seconds} | event.figures | {"version": event.version}
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+
+    return watch
 
 
 async def _until_stopped(controller: Controller, show: Show) -> a.Finish | None:

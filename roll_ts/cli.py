@@ -1,0 +1,207 @@
+"""Command line of `roll-ts`: parses arguments and prints; decides nothing.
+
+stdout carries the result, stderr the talk. Exit status: 0 good, 1 findings (a run that failed, a difference), 2 wrong
+usage or configuration, 3 internal error. Nothing heavy is imported before a command needs it, so `--help`,
+configuration errors and `simulate` take neither torch nor Ray.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from roll_ts.core.settings import Problem
+
+if TYPE_CHECKING:
+    from roll_ts.config import RunConfig
+
+
+class _Refused(Exception):
+    """The command cannot be done as asked; the message says why and what to do. Exit 2."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    try:
+        return int(args.run(args))
+    except _Refused as refused:
+        print(f"roll-ts: {refused}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("roll-ts: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="roll-ts", description="Time-sharing scheduler for agentic RL.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    train = commands.add_parser("train", help="run a configuration on real engines")
+    train.add_argument("config", metavar="CONFIG", help="YAML file, such as examples/frozen_lake.yaml")
+    train.add_argument("--policy", help="colocated, disaggregated or time_sharing, instead of the file's")
+    train.add_argument("--seed", type=int, help="instead of the file's")
+    train.add_argument("--steps", type=int, help="optimizer steps, instead of the file's")
+    train.add_argument("--out", help="run folder; must not exist")
+    train.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change any key, dotted")
+    train.add_argument("--check", action="store_true", help="only check the configuration; write nothing")
+    train.add_argument("--json", action="store_true", help="print the report as JSON")
+    train.set_defaults(run=_train)
+
+    simulate = commands.add_parser("simulate", help="run the same scheduler on a virtual clock")
+    simulate.add_argument("config", metavar="CONFIG", help="YAML file, such as examples/four_gpus.yaml")
+    simulate.add_argument("--out", help="folder for journals, timelines and the picture")
+    simulate.set_defaults(run=_simulate)
+
+    for name, text, run in (
+        ("report", "print the report of a run again", _report),
+        ("replay", "feed a run's events to a fresh scheduler and compare its commands", _replay),
+        ("verify", "replay a turn that moved; compare log-probs of engine and trainer", _verify),
+        ("view", "write the picture of a run", _view),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("folder", type=Path, metavar="RUN", help="run folder")
+        command.add_argument("--json", action="store_true", help="machine-readable result")
+        command.set_defaults(run=run)
+    return parser
+
+
+def _train(args: argparse.Namespace) -> int:
+    given = {"policy": args.policy, "seed": args.seed, "steps": args.steps, "out": args.out}
+    overrides = [*args.set, *(f"{key}={json.dumps(value)}" for key, value in given.items() if value is not None)]
+    config = _load(args.config, overrides)
+    if args.check:
+        print(f"{args.config}: no problems", file=sys.stderr)
+        return 0
+    from rich.console import Console
+
+    from roll_ts.observe.table import report_text
+    from roll_ts.runtime.launch import RunFolderExists, launch
+    from roll_ts.runtime.live_view import LiveView
+    from roll_ts.runtime.results import write_results
+
+    console = Console(stderr=True)
+    console.print(f"{config.name} under {config.policy}, {config.steps} steps, in {config.folder}", highlight=False)
+    views: dict[int, LiveView] = {}
+    try:
+        ended = launch(
+            config,
+            watchers=lambda run: [views.setdefault(id(run), LiveView(run, console)).watch],
+            show=lambda run: views[id(run)].shown(),
+        )
+    except RunFolderExists as error:
+        raise _Refused(str(error)) from None
+    report = write_results(ended.folder)
+    print(json.dumps(report.to_json()) if args.json else report_text(report, width=_width()))
+    saved = ", ".join(path.name for path in ended.checkpoints) or "no checkpoint"
+    why = "killed before the scheduler could end it" if ended.finish is None else ended.finish.reason
+    left = ended.leftovers
+    if left.processes or left.segments:
+        console.print(f"removed by force: {left.processes or ''} {left.segments or ''}", highlight=False)
+    console.print(
+        f"{why}; saved in {ended.folder}: {saved}, journal, samples, report, timeline, picture", highlight=False
+    )
+    return 0 if ended.ok else 1
+
+
+def _simulate(args: argparse.Namespace) -> int:
+    from roll_ts.sim import simulate_file  # type: ignore[attr-defined]
+
+    print(simulate_file(Path(args.config), Path(args.out) if args.out else None))
+    return 0
+
+
+def _report(args: argparse.Namespace) -> int:
+    from roll_ts.observe.report import make_report
+    from roll_ts.observe.table import report_text
+
+    report = make_report(_journal(args.folder))
+    print(json.dumps(report.to_json()) if args.json else report_text(report, width=_width()))
+    return 0
+
+
+def _replay(args: argparse.Namespace) -> int:
+    from roll_ts.runtime.replay import replay
+
+    journal = _journal(args.folder)
+    difference = replay(journal)
+    if args.json:
+        print(json.dumps({"entries": len(journal.entries), "difference": difference and str(difference)}))
+    else:
+        commands = sum(len(entry.commands) for entry in journal.entries)
+        print(difference or f"{len(journal.entries)} events give the same {commands} commands")
+    return 0 if difference is None else 1
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from roll_ts.runtime.verify import LOGPROB_LIMIT, LOGPROB_SHARE, logprob_figures, replay_turns
+
+    steps = logprob_figures(_journal(args.folder))
+    replayed = replay_turns(args.folder, _load(args.folder / "config.yaml", []))
+    good = bool(replayed) and all(turn.same for turn in replayed) and bool(steps) and all(step.ok for step in steps)
+    if args.json:
+        turns = [{"turn": str(turn), "same": turn.same} for turn in replayed]
+        print(json.dumps({"ok": good, "turns": turns, "steps": [vars(step) | {"ok": step.ok} for step in steps]}))
+        return 0 if good else 1
+    print("greedy turns that moved between ranks, generated again without the move:")
+    for turn in replayed:
+        print(f"  {turn}")
+    if not replayed:
+        print("  none moved with a token before and after; ask for more episodes in replay_check")
+    print(
+        f"|rollout log-prob - trainer log-prob| at most {LOGPROB_LIMIT:g} "
+        f"over at least {LOGPROB_SHARE:.0%} of the trained tokens:"
+    )
+    for step in steps:
+        figures = f"n {step.n:6d} ({step.share:4.0%})  max {step.max:.1e}  p99 {step.p99:.1e}"
+        print(f"  step {step.version:3d}  {figures}  {'ok' if step.ok else 'NOT OK'}")
+    return 0 if good else 1
+
+
+def _view(args: argparse.Namespace) -> int:
+    from roll_ts.observe.picture import write_picture
+
+    journal = _journal(args.folder)
+    path = args.folder / "picture.html"
+    write_picture([journal], path, title=f"{journal.header.policy}: who did what, when")
+    print(json.dumps({"picture": str(path)}) if args.json else path)
+    return 0
+
+
+def _load(path: str | Path, overrides: Sequence[str]) -> RunConfig:
+    from roll_ts.config import load_config
+
+    config = load_config(path, overrides)
+    if isinstance(config, list):
+        raise _Refused(_problems_text(str(path), config))
+    return config
+
+
+def _problems_text(path: str, problems: Sequence[Problem]) -> str:
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    lines = [f"{path} has {count}:"]
+    for problem in problems:
+        value = f" = {problem.value}" if problem.value else ""
+        lines.append(f"  {problem.key}{value}: {problem.wrong}; {problem.fix}")
+    return "\n".join(lines)
+
+
+def _journal(folder: Path):  # type: ignore[no-untyped-def]
+    from roll_ts.observe.journal import JournalError
+    from roll_ts.runtime.results import read_run
+
+    try:
+        return read_run(folder)
+    except (OSError, JournalError) as error:
+        raise _Refused(f"{folder} is no run: {error}") from None
+
+
+def _width() -> int:
+    import shutil
+
+    return max(80, min(160, shutil.get_terminal_size((118, 24)).columns))
