@@ -1,12 +1,14 @@
-"""`codegen lint` and the commands that make, compare and review documents."""
+"""`codegen lint`, and the registration of the commands that make, compare and review documents."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from codegen.cli import review, scaffold, versions
 from codegen.cli.common import chosen, difference
 from codegen.diagnostics import FORMATS, Finding, UsageError, exit_status, render, summary
 from codegen.document.codebase import Codebase
@@ -19,8 +21,11 @@ from codegen.document.store import write_document
 
 
 def register(subparsers: argparse._SubParsersAction) -> None:
-    """Add this module's commands."""
+    """Add this module's commands, and those of the modules that make, compare and review documents."""
+    scaffold.register(subparsers)
     _register_lint(subparsers)
+    versions.register(subparsers)
+    review.register(subparsers)
 
 
 def _register_lint(subparsers: argparse._SubParsersAction) -> None:
@@ -55,13 +60,25 @@ def run_lint(args: argparse.Namespace) -> int:
         documents = [_mended(document) for document in documents]
     findings: list[Finding] = []
     for document in documents:
-        code = None if args.no_code else Codebase(project_root(document.path))
-        findings += lint(document, code)
+        project = project_root(document.path)
+        code = None if args.no_code else Codebase(project)
+        findings += lint(document, code, _annotation_check(project))
     if args.unmanaged:
         findings += _unmanaged([Path(path) for path in args.unmanaged])
     print(render(findings, args.format), end="")
     print(summary(findings), file=sys.stderr)
     return exit_status(findings, args.strict)
+
+
+def _annotation_check(project: Path) -> Callable[[Document], Iterable[Finding]]:
+    # The expander is loaded for documents only: `--unmanaged` and `--diff` do without it.
+    from codegen.cli.annotations import check_annotations
+    from codegen.expand.marks import Marks
+    from codegen.patterns import load_library
+
+    library = load_library(project)
+    marks = Marks(library.tags())
+    return lambda document: check_annotations(document, library, marks, project)
 
 
 def _mended(document: Document) -> Document:

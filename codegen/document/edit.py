@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from codegen.diagnostics import UsageError
 from codegen.document.ledger import HISTORY, LOG, REVIEWS
 from codegen.document.model import (
+    DECISION_STATUSES,
     DOCUMENT_STATUSES,
     METHOD_STATUSES,
     STEP_STATUSES,
@@ -105,6 +106,26 @@ def set_step_commit(document: Document, step: int, commit: str) -> str:
     return text
 
 
+def set_decision_status(document: Document, decision: str, status: str) -> str:
+    """Set the status word of a decision; what stands behind it in the line stays."""
+    _known(status, DECISION_STATUSES, "decision status")
+    if decision not in document.decision_by_id:
+        raise UsageError(f"{document.path}: there is no decision {decision}")
+    found = document.decision_by_id[decision]
+    field = found.fields.get("status")
+    if field is None:
+        raise UsageError(f"{document.path}:{found.line}: {decision} has no `- status:` line; add one")
+    line = bare(document, field.line)
+    match = re.match(r"(.*?status\W*?:\W*)([A-Za-z_]+)", line, re.IGNORECASE)
+    if not match:
+        raise UsageError(f"{document.path}:{field.line}: no status word after `status:`; write one")
+    new = line[: match.start(2)] + status + line[match.end(2) :]
+    text = apply_edits(document, [LineEdit(field.line, field.line, (new,))])
+    seen = parse_document(text, document.path).decision_by_id[decision].status
+    _verify(seen == status, document, field.line, status)
+    return text
+
+
 def set_front_field(document: Document, key: str, value: str) -> str:
     """Set a scalar of the front matter; a comment behind it stays. A new key goes before the closing mark."""
     front = document.front
@@ -156,6 +177,14 @@ def add_log_row(document: Document, asked: str, changed: str, decisions: str, da
     text = _add_row(document, LOG, "round", values)
     seen = parse_document(text, document.path).log
     _verify(bool(seen) and seen[-1].round == number, document, seen[-1].line if seen else 1, f"round {number}")
+    return text
+
+
+def set_log_row(document: Document, line: int, changed: str, decisions: str) -> str:
+    """Change what the round in this line has changed and decided."""
+    text = apply_edits(document, [_row_edit(document, line, {"changed": changed, "decisions": decisions})])
+    seen = next((row for row in parse_document(text, document.path).log if row.line == line), None)
+    _verify(seen is not None and seen.changed == changed, document, line, changed)
     return text
 
 

@@ -16,10 +16,10 @@ from functools import cached_property
 
 from codegen.document.definitions import Api, read_api
 from codegen.document.model import Document, Entry
+from codegen.document.reasons import Reasons
 
 NUMBER = re.compile(r"(\d+(?:\.\d+)+)\b")
 IN_CODE = re.compile(r"`([^`]+)`")
-PLACE = re.compile(r"(\d+(?:\.\d+)*)(?:\s|$)")
 NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
@@ -43,6 +43,7 @@ class References:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.apis: dict[str, Api] = {}
+        self.reasons = Reasons(document)
         self._deps: dict[str, tuple[str, ...]] = {}
         self._by_full: dict[str, Entry] = {}
         self._by_tail: dict[str, dict[str, Entry]] = defaultdict(dict)
@@ -180,42 +181,6 @@ class References:
                 if "." in tail or full == f"{found.module}.{tail}":
                     return found
         return None
-
-    @cached_property
-    def explained(self) -> dict[str, tuple[str, ...]]:
-        """Entry number → the decisions that name it in `affects:`, itself or a section above it."""
-        named: dict[str, dict[str, None]] = defaultdict(dict)
-        for decision in self.document.decisions:
-            for text in decision.affects:
-                named[_place(text)][decision.id] = None
-        found: dict[str, tuple[str, ...]] = {}
-        for entry in self.document.entries:
-            ids: dict[str, None] = {}
-            for place in _places(entry):
-                ids |= named.get(place, {})
-            if ids:
-                found[entry.id] = tuple(ids)
-        return found
-
-    @cached_property
-    def _all_places(self) -> frozenset[str]:
-        return frozenset(place for entry in self.document.entries for place in _places(entry))
-
-    def is_place(self, text: str) -> bool:
-        """Whether a reference in `affects:` means at least one entry."""
-        return _place(text) in self._all_places
-
-
-def _place(text: str) -> str:
-    number = PLACE.match(text)
-    return number.group(1) if number else text
-
-
-def _places(entry: Entry) -> tuple[str, ...]:
-    """The texts by which `affects:` may mean an entry: its number and those above it, its module and names."""
-    parts = entry.id.split(".")
-    numbers = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
-    return (*numbers, *filter(None, (entry.module, *entry.names, *entry.full_names)))
 
 
 def owner_of(entry: Entry) -> str:

@@ -1,28 +1,36 @@
 """Who approved what: the review record against the text as it is now.
 
 A subject of review is a decision, a section of chapters 1, 2 and 4 (level 3, or the chapter itself where it has no
-sub-sections) or an entry of Section 5. It is approved when the record says APPROVED for its present digest.
+sub-sections) or an entry of Section 5. It is approved when the record says APPROVED for its present digest. The digest
+covers the subject's own text and, after a slash, the decisions it follows: so a changed decision takes back the
+approval of all that depends on it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from codegen.diagnostics import UsageError
+from codegen.document.digests import digest
+from codegen.document.edit import add_log_row, set_approvals, set_decision_status, set_log_row
 from codegen.document.model import Approval, Document
-
-REVIEWED_CHAPTERS = ("1", "2", "4")
+from codegen.document.parse import parse_document
+from codegen.document.reasons import Reasons
 
 
 @dataclass(frozen=True)
 class Subject:
-    """Something to review; `verdict` is what holds for its present text."""
+    """Something to review; `verdict` is what holds for its present text, `follows` the decisions behind it."""
 
     id: str
     kind: str
     title: str
     line: int
     line_end: int
+    own: str
     digest: str
+    follows: tuple[str, ...]
     verdict: str
     approval: Approval | None
 
@@ -30,38 +38,110 @@ class Subject:
 def subjects(document: Document) -> dict[str, Subject]:
     """All subjects by id, top-down: sections 1 and 2, decisions, section 4, entries."""
     record = {approval.item: approval for approval in document.approvals}
+    reasons = Reasons(document)
+    seals = {section.line: section.digest for section in document.sections}
     found: dict[str, Subject] = {}
 
-    def add(ident: str, kind: str, title: str, line: int, line_end: int, digest: str) -> None:
+    def add(ident: str, kind: str, title: str, line: int, end: int, own: str, follows: Iterable[str]) -> None:
+        known = tuple(name for name in follows if name in document.decision_by_id)
+        context = digest(document.decision_by_id[name].digest for name in known)
+        seal = f"{own}/{context}" if known else own
         approval = record.get(ident)
-        subject = Subject(ident, kind, title, line, line_end, digest, _verdict(approval, digest), approval)
-        found.setdefault(ident, subject)
+        verdict = _verdict(approval, seal)
+        found.setdefault(ident, Subject(ident, kind, title, line, end, own, seal, known, verdict, approval))
 
     for chapter in ("1", "2", "3", "4", "5"):
         if chapter == "3":
             for decision in document.decisions:
-                add(decision.id, "decision", decision.title, decision.line, decision.line_end, decision.digest)
+                title = decision.title
+                add(decision.id, "decision", title, decision.line, decision.line_end, decision.digest, ())
         elif chapter == "5":
             for entry in document.entries:
-                add(entry.id, "method", entry.name or entry.title, entry.line, entry.line_end, entry.digest)
+                title = entry.name or entry.title
+                follows = reasons.of_entry(entry)
+                add(entry.id, "method", title, entry.line, entry.line_end, seals[entry.line], follows)
         else:
             parts = [s for s in document.sections if s.level == 3 and s.id.startswith(chapter + ".")]
             parts = parts or [s for s in document.sections if s.level == 2 and s.id == chapter]
-            for section in parts:
-                add(section.id, "section", section.title, section.line, section.line_end, section.digest)
+            for part in parts:
+                add(part.id, "section", part.title, part.line, part.line_end, part.digest, reasons.of_section(part.id))
     return found
 
 
-def _verdict(approval: Approval | None, digest: str) -> str:
-    if approval is None:
-        return "NEEDS_REVIEW"
-    if approval.verdict == "APPROVED" and approval.digest != digest:
+def _verdict(approval: Approval | None, seal: str) -> str:
+    if approval is None or (approval.verdict == "APPROVED" and approval.digest != seal):
         return "NEEDS_REVIEW"
     return approval.verdict
 
 
-def unapproved(document: Document, items: list[str] | None = None) -> list[Subject]:
+def unapproved(document: Document, items: Iterable[str] | None = None) -> list[Subject]:
     """The subjects (of these ids, or all) that are not approved as they stand. Unknown ids are left out."""
     known = subjects(document)
     chosen = known.values() if items is None else [known[item] for item in items if item in known]
     return [subject for subject in chosen if subject.verdict != "APPROVED"]
+
+
+def select(document: Document, names: Iterable[str]) -> list[Subject]:
+    """The subjects with these ids; a chapter or section number stands for all below it, 3 for all decisions.
+
+    Raises UsageError for a name that stands for nothing.
+    """
+    known = subjects(document)
+    found: dict[str, Subject] = {}
+    for name in names:
+        if name in known:
+            found[name] = known[name]
+            continue
+        entry = document.entry(name)
+        below = [s for s in known.values() if s.id.startswith(name + ".") or (name == "3" and s.kind == "decision")]
+        if entry is not None:
+            below = [known[entry.id]]
+        if not below:
+            raise UsageError(f"{document.path}: {name!r} is no decision, section or method that is reviewed")
+        found |= {subject.id: subject for subject in below}
+    return list(found.values())
+
+
+def record(
+    document: Document, items: Iterable[Subject], verdict: str, reviewer: str, date: str, reason: str = ""
+) -> str:
+    """The document with a verdict on these subjects in the review record, and the round in the iteration log.
+
+    A proposed decision becomes accepted or rejected by it. Verdicts of the same reviewer on the same day are one
+    round, unless a reason is given.
+    """
+    chosen = list(items)
+    becomes = {"APPROVED": "accepted", "REJECTED": "rejected"}.get(verdict)
+    for subject in chosen:
+        if subject.kind == "decision" and becomes and document.decision_by_id[subject.id].status == "proposed":
+            document = parse_document(set_decision_status(document, subject.id, becomes), document.path)
+    now = subjects(document)
+    rows: dict[str, Mapping[str, str]] = {}
+    for subject in chosen:
+        cells = {"verdict": verdict, "reviewer": reviewer, "date": date, "digest": now[subject.id].digest}
+        rows[subject.id] = cells
+    document = parse_document(set_approvals(document, rows), document.path)
+    return _log(document, [subject.id for subject in chosen], verdict, reviewer, date, reason)
+
+
+def _log(document: Document, items: list[str], verdict: str, reviewer: str, date: str, reason: str) -> str:
+    asked = f"review by {reviewer}: {verdict.lower()}{f', {reason}' if reason else ''}"
+    last = document.log[-1] if document.log else None
+    decisions = [item for item in items if item.startswith("D-")]
+    others = [item for item in items if not item.startswith("D-")]
+    if last is None or last.asked != asked or last.date != date:
+        return add_log_row(document, asked, ", ".join(others) or "-", ", ".join(decisions) or "-", date)
+    return set_log_row(document, last.line, _joined(last.changed, others), _joined(last.decisions, decisions))
+
+
+def _joined(old: str, new: list[str]) -> str:
+    known = [part.strip() for part in old.split(",") if part.strip() not in ("", "-")]
+    return ", ".join(dict.fromkeys([*known, *new])) or "-"
+
+
+def withdrawn(document: Document) -> str:
+    """The document with NEEDS_REVIEW in the rows whose approval is for another text; reviewer and digest stay."""
+    old = [s for s in subjects(document).values() if s.approval and s.approval.verdict != s.verdict]
+    if not old:
+        return document.text
+    return set_approvals(document, {subject.id: {"verdict": "NEEDS_REVIEW"} for subject in old})

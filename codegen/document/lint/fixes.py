@@ -13,9 +13,10 @@ from codegen.document.model import (
     Document,
 )
 from codegen.document.parse import parse_document
+from codegen.document.review import withdrawn
 from codegen.document.rows import bare, changed_row
 
-FIXED = ("DOC006", "DOC008", "DOC009", "DOC014")
+FIXED = ("DOC006", "DOC008", "DOC009", "DOC014", "REV001")
 
 
 def fix(document: Document) -> Document:
@@ -24,7 +25,7 @@ def fix(document: Document) -> Document:
         edits = step(document)
         if edits:
             document = parse_document(apply_edits(document, edits), document.path)
-    return document
+    return parse_document(withdrawn(document), document.path)
 
 
 def _status_words(document: Document) -> list[LineEdit]:

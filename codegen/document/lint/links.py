@@ -8,6 +8,7 @@ from codegen.diagnostics import Finding
 from codegen.document.cycles import cycles
 from codegen.document.lint.codes import finding
 from codegen.document.model import Document, Entry
+from codegen.document.reasons import decision_name
 from codegen.document.references import References
 from codegen.document.review import subjects
 
@@ -64,7 +65,7 @@ def _reasons(document: Document, entry: Entry, references: References) -> Iterat
     goals = {goal.id for goal in document.goals}
     line = entry.fields["decisions"].line if "decisions" in entry.fields else entry.line
     for ident in entry.decisions:
-        name = ident.split(" ")[0].strip("`()")
+        name = decision_name(ident)
         decision = document.decision_by_id.get(name)
         if decision is None and name not in goals:
             fix = "Name a decision D-n of Section 3 or a goal G-n of Section 1."
@@ -72,15 +73,14 @@ def _reasons(document: Document, entry: Entry, references: References) -> Iterat
         elif decision is not None and decision.status in ("rejected", "superseded"):
             message = f"{entry.id} follows {name}, which is {decision.status}"
             yield finding(document, line, "REF011", message, "Name the decision that holds.")
-    if not entry.decisions and entry.id not in references.explained:
+    if not entry.decisions and not references.reasons.affecting[entry.id]:
         message = f"{entry.id} `{entry.name}`: no decision or goal explains it"
         fix = "Add `- decisions: D-n`, or name it in the `affects:` of a decision."
         yield finding(document, entry.line, "REF006", message, fix)
 
 
 def _decisions(document: Document, references: References) -> Iterator[Finding]:
-    named = {ident.split(" ")[0].strip("`()") for entry in document.entries for ident in entry.decisions}
-    named |= {ident for ids in references.explained.values() for ident in ids}
+    named = {ident for entry in document.entries for ident in references.reasons.of_entry(entry)}
     sections = {section.id for section in document.sections}
     for decision in document.decisions:
         missing = [name for name in FIELDS if name not in decision.fields]
@@ -88,7 +88,7 @@ def _decisions(document: Document, references: References) -> Iterator[Finding]:
             message = f"{decision.id} lacks {', '.join(f'`{name}:`' for name in missing)}"
             yield finding(document, decision.line, "REF010", message, f"Add `- {missing[0]}: …`.")
         for text in decision.affects:
-            if text not in sections and not references.is_place(text):
+            if text not in sections and not references.reasons.is_place(text):
                 message = f"{decision.id} affects {text!r}, which is no section and no API of this document"
                 fix = "Name sections by number, APIs by name."
                 yield finding(document, decision.fields["affects"].line, "REF007", message, fix)
@@ -106,5 +106,6 @@ def _approvals(document: Document) -> Iterator[Finding]:
             message = f"the review record names {approval.item!r}, which is not in the document"
             yield finding(document, approval.line, "REV002", message, "Remove the row, or correct the id.")
         elif approval.verdict == "APPROVED" and approval.digest != subject.digest:
-            message = f"{approval.item} changed after {approval.reviewer or 'somebody'} approved it"
+            what = "a decision it follows" if approval.digest.split("/")[0] == subject.own else "it"
+            message = f"{approval.item}: {what} changed after {approval.reviewer or 'somebody'} approved it"
             yield finding(document, approval.line, "REV001", message, f"Run `codegen review show {approval.item}`.")

@@ -1,0 +1,125 @@
+"""`codegen review next|list|show|approve|reject`."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from codegen.cli.common import chosen, today
+from codegen.document.locate import project_root
+from codegen.document.model import Document
+from codegen.document.parse import parse_document, read_document
+from codegen.document.review import Subject, record, select, subjects, withdrawn
+from codegen.document.store import update_document
+
+
+def register(subparsers: argparse._SubParsersAction) -> None:
+    """Add this command."""
+    parser = subparsers.add_parser("review", help="approve a document decision by decision, until aligned")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    def add(
+        name: str, help_text: str, run: Callable[[argparse.Namespace], int], ids: str | None
+    ) -> argparse.ArgumentParser:
+        action = actions.add_parser(name, help=help_text)
+        if ids:
+            action.add_argument("ids", nargs=ids, metavar="ID", help="D-3, 1.2, 5.2.4; 5.2 or 3 stand for all below")
+        action.add_argument("--document", metavar="DOC", help="path or id (default: the only one)")
+        action.set_defaults(run=run)
+        return action
+
+    for name, help_text in (("next", "show what waits for review, top-down: the first one"), ("list", "all verdicts")):
+        action = add(name, help_text, run_next if name == "next" else run_list, None)
+        action.add_argument("--json", action="store_true")
+    add("show", "show what an id stands for, and its verdict", run_show, "+")
+    for name, help_text in (("approve", "record an approval"), ("reject", "record a rejection")):
+        action = add(name, help_text, run_record, "+")
+        action.set_defaults(verdict="APPROVED" if name == "approve" else "REJECTED")
+        action.add_argument("--reviewer", help="default: git's user.name, else the login name")
+        action.add_argument("--reason", default="", required=name == "reject", help="goes into the iteration log")
+        action.add_argument("--date", help="default: today")
+
+
+def _path(args: argparse.Namespace) -> Path:
+    return chosen([args.document] if args.document else [], project_root(Path.cwd()), one=True)[0]
+
+
+def run_next(args: argparse.Namespace) -> int:
+    """Show the first subject that is not approved."""
+    document = read_document(_path(args))
+    waiting = [subject for subject in subjects(document).values() if subject.verdict != "APPROVED"]
+    if args.json:
+        json.dump(asdict(waiting[0]) if waiting else None, sys.stdout, indent=2, ensure_ascii=False)
+        print()
+    elif waiting:
+        print(_shown(document, waiting[0]), end="")
+    print(f"{len(waiting) or 'nothing'} to review", file=sys.stderr)
+    return 0
+
+
+def run_list(args: argparse.Namespace) -> int:
+    """List all verdicts."""
+    found = list(subjects(read_document(_path(args))).values())
+    if args.json:
+        json.dump([asdict(subject) for subject in found], sys.stdout, indent=2, ensure_ascii=False)
+        print()
+    else:
+        for subject in found:
+            print(f"{subject.verdict:<12} {subject.id:<8} {subject.title}{_by(subject)}")
+    return 0
+
+
+def run_show(args: argparse.Namespace) -> int:
+    """Show subjects."""
+    document = read_document(_path(args))
+    print("\n".join(_shown(document, subject) for subject in select(document, args.ids)), end="")
+    return 0
+
+
+def run_record(args: argparse.Namespace) -> int:
+    """Record a verdict."""
+    path = _path(args)
+    reviewer = args.reviewer or _reviewer()
+    chosen_ids: list[str] = []
+
+    def change(document: Document) -> str:
+        chosen_ids[:] = [subject.id for subject in select(document, args.ids)]
+        found = select(document, chosen_ids)
+        text = record(document, found, args.verdict, reviewer, args.date or today(), args.reason)
+        return withdrawn(parse_document(text, path))
+
+    update_document(path, change, doing=f"review {args.action}")
+    for ident in chosen_ids:
+        print(f"{args.verdict} {ident}")
+    return 0
+
+
+def _shown(document: Document, subject: Subject) -> str:
+    head = f"{document.path}:{subject.line}: {subject.kind} {subject.id}: {subject.verdict}{_by(subject)}\n"
+    if subject.follows:
+        titles = (f"{name} {document.decision_by_id[name].title}" for name in subject.follows)
+        head += f"follows {'; '.join(titles)}\n"
+    body = "".join(document.lines[subject.line - 1 : subject.line_end]).rstrip()
+    return f"{head}\n{body}\n"
+
+
+def _by(subject: Subject) -> str:
+    if subject.approval is None:
+        return ""
+    recorded = subject.approval.verdict
+    old = f", {recorded} for an earlier text" if recorded == "APPROVED" != subject.verdict else ""
+    return f" ({subject.approval.reviewer}, {subject.approval.date}{old})"
+
+
+def _reviewer() -> str:
+    try:
+        done = subprocess.run(["git", "config", "user.name"], capture_output=True, text=True, timeout=10, check=False)
+    except FileNotFoundError:
+        return getpass.getuser()
+    return done.stdout.strip() or getpass.getuser()
