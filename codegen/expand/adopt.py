@@ -15,14 +15,23 @@ from codegen.expand.model import Planned
 from codegen.expand.parsing import first_line, last_line
 
 
-def twin_of(planned: Planned, comments: Sequence[Comment]) -> range | None:
-    """Base lines right below the site whose code makes the planned check; None if the code there does not."""
+def twin_of(planned: Planned, tree: ast.Module, comments: Sequence[Comment]) -> range | None:
+    """Base lines right below the site whose code makes the planned check; None if the code there does not.
+
+    Code whose variables are used elsewhere is more than a check.
+    """
     wanted = ast.parse(planned.code).body
+    if not any(isinstance(node, ast.Raise | ast.Assert) for statement in wanted for node in ast.walk(statement)):
+        return None
     found = list(planned.following[: len(wanted)])
     if planned.shape != "plain" or len(found) < len(wanted) or not equivalent(found, wanted):
         return None
     lines = range(planned.after + 1, last_line(found[-1]) + 1)
     between = range(planned.after + 1, first_line(found[0]))
+    inside = {id(node) for statement in found for node in ast.walk(statement)}
+    stored = {n.id for s in found for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    if any(isinstance(n, ast.Name) and n.id in stored and id(n) not in inside for n in ast.walk(tree)):
+        return None
     if any(comment.line in lines for comment in comments) or len(between) > 1:
         return None
     return lines

@@ -18,6 +18,7 @@ from codegen.patterns.source import BadSource
 
 RESULT = "result"
 OLD = "old"
+POSTCONDITION = "AST_POSTCONDITION"
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,15 @@ def _placement(pattern: Pattern, place: Place, uses_result: bool) -> Placement:
     if uses_result:
         return "on_return"
     if place.speaks_of:
-        return "on_return" if pattern.placement == "on_return" else "on_entry"
+        return "on_return" if pattern.placement == "on_return" or is_postcondition(pattern) else "on_entry"
     if pattern.placement == "on_return":
         return "on_return" if place.head else "here"
     return "on_entry" if pattern.placement == "on_entry" and place.function else "here"
+
+
+def is_postcondition(pattern: Pattern) -> bool:
+    """Whether the pattern speaks of what a function leaves behind; above a `def` it belongs to the returns."""
+    return POSTCONDITION in (pattern.id, pattern.extends)
 
 
 def _speaks_of_result(pattern: Pattern, bound: Bound, place: Place) -> bool:

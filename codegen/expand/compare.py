@@ -117,7 +117,7 @@ def _judge(
     if index is None:
         line = base.origin[planned.line - 1]
         work.sites.append(SiteReport(line, column, State.UNEXPANDED, what, _where(planned)))
-        twin = twin_of(planned, reading.base_layout.comments)
+        twin = twin_of(planned, reading.base_tree, reading.base_layout.comments)
         if twin is not None and not options.adopt:
             message = f"{what}: the code below makes this check already, and is not marked as generated"
             fix = "Take it under management with `codegen expand --adopt`, or remove it."

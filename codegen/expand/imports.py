@@ -7,7 +7,7 @@ bind more is the author's, and is never removed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from codegen.expand.marks import ImportMark
@@ -36,7 +36,13 @@ class NeededImport:
 def needed_imports(planning: Planning) -> list[NeededImport]:
     """Imports to add. A name that is already something else is a finding at the annotation that needs it."""
     found: list[NeededImport] = []
-    present = {ast.unparse(_single(node, alias)) for node, alias in _module_imports(planning.tree)}
+    unseen = _for_type_checkers(planning.tree)
+    present = {
+        ast.unparse(_single(node, alias))
+        for node in own_nodes(planning.tree)
+        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in unseen
+        for alias in node.names
+    }
     for statement, checks in sorted(planning.plan.imports.items()):
         wanted = ast.parse(statement).body[0]
         assert isinstance(wanted, ast.Import | ast.ImportFrom)
@@ -49,7 +55,7 @@ def needed_imports(planning: Planning) -> list[NeededImport]:
         else:
             if canonical in present:
                 continue
-            if name in bound_in(planning.tree):
+            if name in bound_in(planning.tree, unseen):
                 _clash(planning, checks[0].opener, name, statement)
                 continue
             first = checks[0]
@@ -65,15 +71,15 @@ def _clash(planning: Planning, opener: object, name: str, statement: str) -> Non
     planning.find(opener, "error", error.code, error.message, error.fix)  # type: ignore[arg-type]
 
 
-def _module_imports(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.ImportFrom, ast.alias]]:
-    """Imports that run when the module is loaded; those for type checkers only do not count."""
-    hidden: set[int] = set()
-    for node in own_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            hidden.update(id(inner) for statement in node.body for inner in ast.walk(statement))
-        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in hidden:
-            for alias in node.names:
-                yield node, alias
+def _for_type_checkers(tree: ast.Module) -> set[int]:
+    """Nodes below `if TYPE_CHECKING:`, which bind nothing when the module runs; aliases included."""
+    return {
+        id(inner)
+        for node in own_nodes(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
 
 
 def _single(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> ast.stmt:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from codegen.diagnostics import Finding, Severity
-from codegen.expand.checks import Check, read_check
+from codegen.expand.checks import Check, is_postcondition, read_check
 from codegen.expand.marks import Opener, is_prose
 from codegen.expand.model import SiteError
 from codegen.expand.parsing import Function, is_docstring
@@ -119,7 +119,7 @@ def _here(planning: Planning, opener: Opener, checks: list[Check]) -> None:
     _warn_of_dynamic(planning, opener, place, code)
     key = (place.clause, place.after) if place.clause else ("own", opener.line)
     planning.add(key, place.after, place.suite, code, checks, ENTRY if place.clause else HERE)
-    if checks[0].pattern.placement == "on_return" or "POSTCONDITION" in checks[0].pattern.id:
+    if any(is_postcondition(check.pattern) for check in checks):
         _warn_of_bypass(planning, opener, place)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from codegen.expand.parsing import Function, own_nodes
 
@@ -55,14 +55,19 @@ def own_parameters(function: Function) -> list[ast.arg]:
     return every[1:] if every and every[0].arg in ("self", "cls", "mcs") else every
 
 
-def bound_in(scope: ast.AST) -> frozenset[str]:
-    """Names that the scope itself binds: parameters, assignments, imports, definitions; not `global` ones."""
+def bound_in(scope: ast.AST, skipped: Container[int] = frozenset()) -> frozenset[str]:
+    """Names that the scope itself binds: parameters, assignments, imports, definitions; not `global` ones.
+
+    `skipped` holds the `id` of nodes that do not count.
+    """
     found: set[str] = set()
     foreign: set[str] = set()
     if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
         found.update(parameter.arg for parameter in parameters_of(scope))
     inner = _comprehension_names(scope)
     for node in own_nodes(scope):
+        if id(node) in skipped:
+            continue
         if isinstance(node, ast.Name):
             if not isinstance(node.ctx, ast.Load) and id(node) not in inner:
                 found.add(node.id)

@@ -7,6 +7,7 @@ parameter, in a body the name bound just above. Two different answers, or none, 
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 
 from codegen.expand.parsing import Function, own_nodes
@@ -24,6 +25,7 @@ _MAPPINGS = frozenset(
 )
 _ONE_PASS = frozenset(["Iterable", "Iterator", "Generator", "AsyncIterable", "AsyncIterator", "AsyncGenerator"])
 _NUMBERS = frozenset({"int", "float", "complex"})
+_NONE_TEST = re.compile(r"\{\{\s*(each|target)\s*\}\} is (not )?None")
 _TRANSPARENT = frozenset({"Annotated", "Final", "ClassVar", "Required", "NotRequired"})
 
 
@@ -38,7 +40,7 @@ class TargetError(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """What is checked. `optional`: its annotation allows None, and a check of elements or of the value skips that."""
+    """What is checked. `optional`: its annotation allows None, which a check of the value or its elements skips."""
 
     source: str
     each: Each = "none"
@@ -51,11 +53,26 @@ def find_target(pattern: Pattern, bound: Bound, place: Place) -> Target:
     if not pattern.elementwise:
         return Target(source)
     shape = _shape(source, place)
-    if bound.each is not None:
-        return Target(source, bound.each, shape.optional)
+    optional = shape.optional and not _NONE_TEST.search(pattern.template)
+    each = bound.each or _about_value(pattern, bound, shape)
+    if each is not None:
+        return Target(source, each, optional)
     if shape.problem:
         raise TargetError(f"{source} is {shape.problem}", shape.fix)
-    return Target(source, shape.each, shape.optional)
+    return Target(source, shape.each, optional)
+
+
+def _about_value(pattern: Pattern, bound: Bound, shape: _Shape) -> Each | None:
+    """ "none" for patterns that ask about a container itself: what type it is, or whether it is None."""
+    if _NONE_TEST.search(pattern.template):
+        element = shape.element
+        return None if element is not None and _unwrap(element)[1] else "none"
+    classes = [bound.values[p.name] for p in pattern.parameters if p.type == "type"]
+    if not classes:
+        return None
+    element = _unwrap(shape.element)[0] if shape.element is not None else None
+    asked = {node.id for text in classes for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    return None if element is not None and _base(element) in asked else "none"
 
 
 def _infer(pattern: Pattern, place: Place) -> str:
@@ -103,6 +120,7 @@ class _Shape:
     optional: bool = False
     problem: str = ""
     fix: str = ""
+    element: ast.expr | None = None
 
 
 def _shape(source: str, place: Place) -> _Shape:
@@ -111,11 +129,12 @@ def _shape(source: str, place: Place) -> _Shape:
     if not source.isidentifier() or function is None:
         return _Shape()
     arguments = function.args
-    star = {arguments.vararg.arg: "items"} if arguments.vararg else {}
+    star: dict[str, Each] = {arguments.vararg.arg: "items"} if arguments.vararg else {}
     if arguments.kwarg:
         star[arguments.kwarg.arg] = "values"
     if source in star:
-        return _Shape("items" if star[source] == "items" else "values")
+        inner_type = arguments.vararg if star[source] == "items" else arguments.kwarg
+        return _Shape(star[source], element=inner_type.annotation if inner_type else None)
     annotation = _annotation(source, function)
     if annotation is None:
         return _Shape()
@@ -124,7 +143,8 @@ def _shape(source: str, place: Place) -> _Shape:
         return _Shape("none", optional)
     inner = _arguments(kind)
     each = _each(_base(kind), inner)
-    return _Shape(each.each, optional, each.problem, each.fix)
+    element = {"items": inner[:1], "keys": inner[:1], "values": inner[1:2]}.get(each.each, [])
+    return _Shape(each.each, optional, each.problem, each.fix, element[0] if element else None)
 
 
 def _annotation(name: str, function: Function) -> ast.expr | None:
