@@ -52,11 +52,13 @@ class TrajectoriesWanted(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationWanted(Event):
-    """Play `episodes` greedy episodes with environment seeds from `first_seed`; scored, never trained on (R13)."""
+    """Play `episodes` greedy episodes with environment seeds from `first_seed`; scored, never trained on (R13).
+
+    Their trajectories have kind "eval", `group` = the round (0, 1, …) and `member` = the episode.
+    """
 
     episodes: int
     first_seed: int
-    tag: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -361,7 +363,7 @@ class Fence(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Restart(Command):
-    """Start a fresh process for the rank. → RankBooted or RankDied."""
+    """Start a process for the rank, the first or a fresh one. → RankBooted or RankDied."""
 
     rank: int
 
@@ -453,6 +455,15 @@ class Settled(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
+class GroupDropped(Command):
+    """A group leaves untrained, whole (R15). `reason`: "stale", "void" or "shutdown"."""
+
+    group: int
+    reason: str
+    trajectories: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Decided(Command):
     """A policy decision with the figures that justified it (R29)."""
 
@@ -461,7 +472,7 @@ class Decided(Command):
     figures: dict[str, float]
 
 
-def _subclasses(base: type) -> dict[str, type]:
+def _subclasses(base: type[Any]) -> dict[str, type[Any]]:
     return {cls.__name__: cls for cls in base.__subclasses__()}
 
 
@@ -481,11 +492,12 @@ def decode(record: dict[str, Any]) -> Event | Command:
     """The inverse of `encode` after a pass through JSON. Raises KeyError for an unknown type."""
     fields = dict(record)
     name = fields.pop("type")
-    cls = EVENTS.get(name) or COMMANDS[name]
+    cls: type[Event] | type[Command] = EVENTS[name] if name in EVENTS else COMMANDS[name]
     if "attempt" in fields:
         fields["attempt"] = AttemptId(*fields["attempt"])
-    if "members" in fields:
-        fields["members"] = tuple(fields["members"])
+    for name_of_tuple in ("members", "trajectories"):
+        if name_of_tuple in fields:
+            fields[name_of_tuple] = tuple(fields[name_of_tuple])
     if "batch" in fields:
         fields["batch"] = tuple(Assignment(*item) for item in fields["batch"])
     return cls(**fields)
