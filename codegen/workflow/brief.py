@@ -15,6 +15,7 @@ from pathlib import Path
 
 from codegen.diagnostics import Finding, UsageError
 from codegen.document.model import Document, Entry, Fence, Step
+from codegen.document.reasons import Reasons
 from codegen.document.references import References
 from codegen.drift.promises import read_promises
 from codegen.drift.signatures import read_definitions
@@ -186,10 +187,9 @@ def _class_signature(code: str, node: ast.ClassDef) -> list[str]:
 
 
 def _decisions(target: Target) -> list[str]:
-    """Decisions that the step's entries name, or that name them, in document order."""
-    references = References(target.document)
-    named = {ident for entry in target.entries for ident in entry.decisions}
-    named |= {ident for entry in target.entries for ident in references.explained.get(entry.id, ())}
+    """The decisions that the step's entries follow, in document order."""
+    reasons = Reasons(target.document)
+    named = {ident for entry in target.entries for ident in reasons.of_entry(entry)}
     return [decision.id for decision in target.document.decisions if decision.id in named]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from codegen.document.edit import add_log_row, set_approvals
 from codegen.document.model import Document
 from codegen.document.parse import parse_document
-from codegen.document.references import References
+from codegen.document.reasons import Reasons
 from codegen.document.review import subjects
 from codegen.plan.graph import dependencies
 from codegen.workflow.ledger import failed, today
@@ -39,9 +39,8 @@ def diagnose(target: Target, kind: str, methods: list[str]) -> Failure:
     revise = list(chosen)
     dependents: tuple[str, ...] = ()
     if kind == "design-gap":
-        references = References(target.document)
-        named = {ident for entry_id in chosen for ident in target.document.entry_by_id[entry_id].decisions}
-        named |= {ident for entry_id in chosen for ident in references.explained.get(entry_id, ())}
+        reasons = Reasons(target.document)
+        named = {ident for chosen_id in chosen for ident in reasons.of_entry(target.document.entry_by_id[chosen_id])}
         decisions = [decision.id for decision in target.document.decisions if decision.id in named]
         revise = decisions + revise
         dependents = tuple(_dependents(target.document, chosen))
@@ -64,7 +63,7 @@ def recorded_failure(document: Document, number: int, methods: list[str], failur
     text = add_log_row(parse_document(text, document.path), asked, changed, decisions, today())
     known = subjects(document)
     rows = {
-        item: {"verdict": "NEEDS_REVIEW", "reviewer": "", "date": today(), "digest": ""}
+        item: {"verdict": "NEEDS_REVIEW"}
         for item in failure.revise
         if item in known and known[item].approval is not None
     }

@@ -17,6 +17,7 @@ from codegen.document.edit import (
 )
 from codegen.document.model import Document, Step, StepMethod
 from codegen.document.parse import parse_document
+from codegen.document.reasons import Reasons
 from codegen.document.review import unapproved
 from codegen.document.rows import EditError
 from codegen.document.staleness import effective_status, step_status
@@ -59,14 +60,11 @@ def started(document: Document, number: int, unreviewed: bool = False) -> str:
 
 
 def reviewed_items(document: Document, step: Step) -> list[str]:
-    """Ids of what must be approved before a step starts: its entries and the decisions they follow."""
-    items: dict[str, None] = {}
-    for method in step.methods:
-        entry = document.entry_of(method)
-        if entry:
-            items[entry.id] = None
-            items |= dict.fromkeys(entry.decisions)
-    return list(items)
+    """Ids of what must be approved before a step starts: the decisions its entries follow, and the entries."""
+    reasons = Reasons(document)
+    entries = [entry for method in step.methods if (entry := document.entry_of(method))]
+    decisions = dict.fromkeys(ident for entry in entries for ident in reasons.of_entry(entry))
+    return [*decisions, *dict.fromkeys(entry.id for entry in entries)]
 
 
 def finished(document: Document, number: int) -> str:

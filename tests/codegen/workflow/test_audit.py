@@ -1,0 +1,72 @@
+"""Git's history is held against the rule: each commit of a step flips its own statuses and touches its own files."""
+
+from __future__ import annotations
+
+from codegen.workflow.audit import audit
+from tests.codegen.workflow.conftest import Pantry, complete
+
+
+def breaches(pantry: Pantry) -> list[tuple[str, str]]:
+    """Code of each finding, and its message without the commit's id."""
+    findings = audit(pantry.git, {"design/pantry.md": pantry.document})
+    return [(finding.code, finding.message.partition(" ")[2]) for finding in findings]
+
+
+def forge(pantry: Pantry, step: int, title: str = "") -> None:
+    """Commit all there is under a step's title and trailers."""
+    pantry.commit_all(f"{title or f'Step {step}: by hand'}\n\nDesign-Doc: design/pantry.md\nStep: {step}\n")
+
+
+def test_commits_made_by_the_tool_keep_the_rule(pantry: Pantry) -> None:
+    complete(pantry, 1, 2, 3)
+    assert breaches(pantry) == []
+
+
+def test_a_step_by_title_alone_is_a_breach(pantry: Pantry) -> None:
+    pantry.write("notes.txt", "x")
+    pantry.commit_all("Step 1: jars by hand")
+    assert breaches(pantry) == [("STEP020", "(Step 1: jars by hand) has no Design-Doc trailer")]
+
+
+def test_a_commit_that_flips_nothing_is_a_breach(pantry: Pantry) -> None:
+    pantry.write("pantry/jar.py", "x = 1\n")
+    forge(pantry, 1)
+    found = breaches(pantry)
+    assert ("STEP021", "flips no status of Step 1") in found
+    assert ("STEP021", "leaves Step 1 not done: pantry.jar.Jar, pantry.jar.fill") in found
+
+
+def test_flipping_another_steps_status_is_a_breach(pantry: Pantry) -> None:
+    complete(pantry, 1)
+    pantry.change("design/pantry.md", "| 5.2.1 | NOT_STARTED |", "| 5.2.1 | DONE |")
+    pantry.change("design/pantry.md", "| `pantry.jar.fill` | 5.1.2 | DONE |", "| `pantry.jar.fill` | 5.1.2 | STALE |")
+    forge(pantry, 1)
+    assert ("STEP022", "(Step 1) also changes the statuses of Step 2") in breaches(pantry)
+
+
+def test_touching_a_file_of_something_else_is_a_breach(pantry: Pantry) -> None:
+    complete(pantry, 1)
+    pantry.write("pantry/shelf.py", "x = 1\n")
+    pantry.change("design/pantry.md", "| 1 | Jars | - | DONE |", "| 1 | Jars | - | FAILED |")
+    forge(pantry, 1)
+    assert ("STEP023", "(Step 1) touches pantry/shelf.py, not in the step's `files:`") in breaches(pantry)
+
+
+def test_a_title_and_a_trailer_that_disagree_are_a_breach(pantry: Pantry) -> None:
+    complete(pantry, 1)
+    pantry.change("design/pantry.md", "| 1 | Jars | - | DONE |", "| 1 | Jars | - | FAILED |")
+    forge(pantry, 1, "Step 2: The shelf")
+    assert ("STEP020", "is titled Step 2 and its trailer says Step 1") in breaches(pantry)
+
+
+def test_a_done_step_without_a_commit_is_a_breach(pantry: Pantry) -> None:
+    pantry.change("design/pantry.md", "| 3 | The report | 2 | NOT_STARTED |", "| 3 | The report | 2 | DONE |")
+    ((code, message),) = breaches(pantry)
+    assert code == "STEP024" and message.endswith("3 is DONE and has no commit")
+
+
+def test_a_commit_cell_that_is_not_the_steps_commit_is_a_breach(pantry: Pantry) -> None:
+    complete(pantry, 1)
+    pantry.change("design/pantry.md", "| 1 | Jars | - | DONE | - |", "| 1 | Jars | - | DONE | 0123456 |")
+    ((code, message),) = breaches(pantry)
+    assert code == "STEP025" and "the Commit cell says 0123456" in message
