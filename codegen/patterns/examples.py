@@ -6,7 +6,6 @@ case runs in a function of its own, in a fresh namespace.
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import textwrap
 from typing import Any
@@ -50,6 +49,8 @@ def run_example(pattern: Pattern, example: Example, rendered: str | None = None)
     if missing:
         return ExampleResult(pattern.id, example, "skipped", f"{', '.join(missing)} is not installed")
     code = program(pattern, example, rendered if rendered is not None else render_example(pattern, example))
+    import asyncio  # Here, since most runs of the tool execute no example.
+
     namespace: dict[str, Any] = {"__name__": f"example_of_{pattern.id}"}
     try:
         exec(compile(code, f"<{pattern.id}, line {example.line}>", "exec"), namespace)

@@ -108,7 +108,7 @@ def _literal(parts: list[str | Field]) -> str:
 def _field(part: Field) -> str:
     node = parse(part.source)
     text = part.source if '"' not in part.source else ast.unparse(node)
-    if not isinstance(node, _BARE):
+    if not isinstance(node, _BARE) or text.startswith("{"):
         text = f"({text})"
     return "{" + text + part.conversion + "}"
 

@@ -15,7 +15,7 @@ from typing import Any
 from codegen.patterns.claims import empty_check, replace_names, shown_values
 from codegen.patterns.messages import Fields, lines, source
 from codegen.patterns.model import Bound, Pattern, RenderError, Site
-from codegen.patterns.source import BadSource, is_literal, is_simple, negated, operand, tidy
+from codegen.patterns.source import BadSource, atom, is_literal, is_simple, negated, operand, tidy
 from codegen.patterns.template import code, compiled
 
 _MESSAGE = "\x01message\x01"
@@ -53,7 +53,7 @@ def _render(pattern: Pattern, bound: Bound, site: Site) -> str:
     rendered = _run(pattern, pattern.template, variables)
     rows = [row.rstrip() for row in rendered.split("\n") if row.strip()]
     if site.each != "none":
-        over = f"{target}.values()" if site.each == "values" else target
+        over = f"{atom(target)}.values()" if site.each == "values" else target
         rows = [f"for {each} in {over}:", *(_UNIT + row for row in rows)]
     rows = [*prelude, *rows]
     rows = [done for row in rows for done in _finish(row, parts, site)]

@@ -165,7 +165,7 @@ def test_a_template_that_gives_no_python_is_an_error_of_the_pattern() -> None:
 
 
 _value = st.sampled_from(
-    ["name", "name.upper()", "d['k']", 'd["k"]', "{1, 2}", "lambda: 0", "a if b else c", "f'{name}'"]
+    ["name", "name.upper()", "d['k']", 'd["k"]', "{1, 2}", "{1: 2}[1]", "lambda: 0", "a if b else c", "f'{name}'"]
 )
 _part = st.one_of(st.text(max_size=12), st.builds(Field, _value, st.sampled_from(["!r", "!r:.200", "", "!s:.5"])))
 
