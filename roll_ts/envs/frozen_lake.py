@@ -1,10 +1,11 @@
 """FrozenLake as a text game over several turns, on gymnasium's rules.
 
-An observation is a line feed, the chosen views separated by spaces, and `>`. Views: `map`, one letter a
-cell, rows separated by `/`, `A` where the agent stands; `position`, row and column digit; `around`, what
-lies left, down, right and up, `#` for the edge. The action of a reply is its first L, D, R or U; a reply
-with none of them passes. The episode ends at the goal or in a hole (terminated) or after `max_turns`
-replies (truncated). Maps are drawn by seed and always solvable, unless one is given.
+An observation is a line feed and the chosen views, separated by spaces. Views: `map`, one letter a cell, rows separated
+by `/`, `A` where the agent stands; `position`, row and column digit; `around`, what lies up, left, down and right, `#`
+for the edge; `moves`, the letters of the moves that lead neither into a hole nor against the edge, in the same order.
+The action of a reply is its first L, D, R or U; a reply with none of them passes. The episode ends at the goal or in a
+hole (terminated) or after `max_turns` replies (truncated). Maps are drawn by seed and always solvable, unless one is
+given.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv, generate_random_m
 from roll_ts.envs.protocol import EnvSpec, register
 
 ACTIONS = "LDRU"
-ALPHABET = "SFHGA/#>\n 0123456789"
-VIEWS = ("map", "position", "around")
+ALPHABET = "LDRUSFHGA/#\n 0123456789"
+VIEWS = ("map", "position", "around", "moves")
+_ORDER = "ULDR"  # how `around` and `moves` list directions: the one that most often leads on comes last
 _MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))
 
 
@@ -128,8 +130,8 @@ class FrozenLake:
         return max(-1.0, 1 - distance / self._start_distance)
 
     def _observe(self) -> str:
-        draw = {"map": self._map, "position": self._position, "around": self._around}
-        return "\n" + " ".join(draw[part]() for part in self._view) + ">"
+        draw = {"map": self._map, "position": self._position, "around": self._around, "moves": self._moves}
+        return "\n" + " ".join(draw[part]() for part in self._view)
 
     def _map(self) -> str:
         rows = [list(row) for row in self._desc]
@@ -139,9 +141,12 @@ class FrozenLake:
     def _position(self) -> str:
         return f"{self._at[0]}{self._at[1]}"
 
+    def _moves(self) -> str:
+        return "".join(letter for letter, cell in zip(_ORDER, self._around(), strict=True) if cell not in "#H")
+
     def _around(self) -> str:
-        """What lies left, down, right and up; `#` is the edge."""
-        cells = ((self._at[0] + dr, self._at[1] + dc) for dr, dc in _MOVES)
+        steps = (_MOVES[ACTIONS.index(letter)] for letter in _ORDER)
+        cells = ((self._at[0] + dr, self._at[1] + dc) for dr, dc in steps)
         rows, columns = range(len(self._desc)), range(len(self._desc[0]))
         return "".join(self._desc[r][c] if r in rows and c in columns else "#" for r, c in cells)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 EOS = "<eos>"
 MAX_ENTRIES = 64
 # 63 characters and the end mark: 64 entries, a size that tensor parallelism divides evenly.
-DEFAULT_ALPHABET = "LDRUSFHGA/>\n #0123456789abcdefghijklmnopqrstuvwxyz.,:;-+=?!()BC"
+DEFAULT_ALPHABET = "LDRUSFHGA/\n #0123456789abcdefghijklmnopqrstuvwxyz.,:;-+=?!()>BC"
 
 
 class CharTokenizer:

@@ -8,6 +8,7 @@ group, and every rank raises when one must.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -44,7 +45,12 @@ class MegatronTrainer:
         self._version = 0
         self._released: set[Part] = set()
         self._closed = False
-        self._undo_cpu = megatron_cpu.install()
+        with ExitStack() as leaving:  # what was set up is undone if a later part fails, and by `close` if none does
+            leaving.callback(megatron_cpu.install())
+            self._build(f"{master_addr}:{master_port}", leaving)
+            self._leaving = leaving.pop_all()
+
+    def _build(self, address: str, leaving: ExitStack) -> None:
         # Megatron looks at torch.cuda while it is imported, so the stand-ins must be there first
         from megatron.core import parallel_state
 
@@ -52,11 +58,13 @@ class MegatronTrainer:
         from roll_ts.trainers.megatron_group import TrainerGroup
         from roll_ts.trainers.megatron_update import Updater
 
-        self._ps, self._mm, self._os = parallel_state, megatron_model, optimizer_state
+        self._ps, self._mm, self._os, config = parallel_state, megatron_model, optimizer_state, self.config
         self._group = TrainerGroup(
-            rank, world_size, f"{master_addr}:{master_port}", config.tensor_parallel, config.seed, config.timeout_s
+            self.rank, self.world_size, address, config.tensor_parallel, config.seed, config.timeout_s
         )
+        leaving.callback(self._group.leave)
         self._parking = Parking(Path(config.spill_folder) if config.spill_folder else None)
+        leaving.callback(self._parking.close)
         dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[config.dtype]
         self._layout = megatron_model.choose_layout()
         transformer = megatron_model.transformer_config(self._arch, config.tensor_parallel, dtype)
@@ -165,9 +173,7 @@ class MegatronTrainer:
         """Leave the process group and remove spilled files. Idempotent; the trainer is of no use afterwards."""
         if not self._closed:
             self._closed = True
-            self._parking.close()
-            self._group.leave()
-            self._undo_cpu()
+            self._leaving.close()
 
     def _load_weights(self, folder: Path) -> None:
         weights = self._mm.read_weights(folder)

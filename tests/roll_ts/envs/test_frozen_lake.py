@@ -20,13 +20,13 @@ def test_the_action_is_the_first_of_the_four_letters(reply: str, action: int | N
 
 def test_the_shortest_way_on_the_open_map_reaches_the_goal() -> None:
     env = FrozenLake(desc=OPEN)
-    assert env.reset(0)[0] == "\nAFF/FFF/FFG 00>"
+    assert env.reset(0)[0] == "\nAFF/FFF/FFG 00"
     for action in "DDR":
         _, reward, terminated, truncated, info = env.step(action)
         assert (reward, terminated, truncated, info["success"]) == (0.0, False, False, False)
     observation, reward, terminated, truncated, info = env.step("R")
     assert (reward, terminated, truncated, info["success"]) == (1.0, True, False, True)
-    assert observation == "\nSFF/FFF/FFA 22>"
+    assert observation == "\nSFF/FFF/FFA 22"
 
 
 def test_a_hole_ends_the_episode_without_success() -> None:
@@ -87,10 +87,12 @@ def test_shaping_never_touches_success() -> None:
     assert [s[4]["success"] for s in steps] == [False, False, False, True]
 
 
-def test_the_views_show_map_position_and_surroundings() -> None:
-    env = FrozenLake(desc=HOLES, view=("map", "position", "around"))
-    assert env.reset(0)[0] == "\nAHF/FFF/HFG 00 #FH#>"
-    assert env.step("D")[0] == "\nSHF/AFF/HFG 10 #HFS>"
+def test_the_views_show_map_position_surroundings_and_safe_moves() -> None:
+    env = FrozenLake(desc=HOLES, view=("map", "position", "around", "moves"))
+    assert env.reset(0)[0] == "\nAHF/FFF/HFG 00 ##FH D"
+    assert env.step("D")[0] == "\nSHF/AFF/HFG 10 S#HF UR"
+    assert env.step("R")[0] == "\nSHF/FAF/HFG 11 HFFF LDR"
+    assert FrozenLake(desc=HOLES, view=("moves",)).reset(0)[0] == "\nD"
 
 
 def test_slippery_ice_moves_aside_sometimes_and_the_same_seed_slips_alike() -> None:
@@ -132,7 +134,7 @@ def test_every_random_map_can_be_solved_by_its_shortest_way(seed: int, size: int
 @given(seed=st.integers(0, 2**31), slippery=st.booleans())
 def test_an_episode_is_rebuilt_by_replaying_its_seed_and_actions(seed: int, slippery: bool) -> None:
     def play() -> list[object]:
-        env = FrozenLake(slippery=slippery, view=("map", "position", "around"))
+        env = FrozenLake(slippery=slippery, view=("map", "position", "around", "moves"))
         trace: list[object] = [env.reset(seed)]
         actions = random.Random(seed)
         while True:
@@ -151,8 +153,8 @@ def test_an_episode_is_rebuilt_by_replaying_its_seed_and_actions(seed: int, slip
         ({"size": 1}, "size must be at least 2, got 1"),
         ({"frozen_share": 0}, r"frozen_share must be in \(0, 1\], got 0"),
         ({"max_turns": 0}, "max_turns must be at least 1, got 0"),
-        ({"view": ()}, "view must be made of map, position, around"),
-        ({"view": ("maps",)}, "view must be made of map, position, around"),
+        ({"view": ()}, "view must be made of map, position, around, moves"),
+        ({"view": ("maps",)}, "view must be made of map, position, around, moves"),
         ({"size": 11}, "size must be at most 10, got 11"),
         ({"desc": ["SH", "HG"]}, "the goal cannot be reached"),
         ({"desc": ["SF", "FGF"]}, "equally long"),

@@ -10,7 +10,7 @@ import numpy as np
 import psutil
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from roll_ts.trainers.losses import group_advantages
 from roll_ts.trainers.protocol import LogprobMismatch, TrainerConfig
@@ -291,3 +291,15 @@ def test_a_second_trainer_in_the_process_and_a_bad_shape_are_refused(lab: Lab, m
         MegatronTrainer(TrainerConfig(model=str(model)), 0, 1, "127.0.0.1", free_port())
     with pytest.raises(ValueError, match="tensor_parallel=2 does not divide world_size=1"):
         MegatronTrainer(TrainerConfig(model=str(model), tensor_parallel=2), 0, 1, "127.0.0.1", free_port())
+
+
+def test_a_failed_start_leaves_nothing_in_the_way_of_the_next(lab: Lab, model: Path, tmp_path: Path) -> None:
+    broken = make_model(tmp_path / "broken", 0, TINY)
+    weights = load_file(broken / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, broken / "model.safetensors")
+    before = torch.cuda.current_device
+    with pytest.raises(KeyError, match="up_proj"):
+        lab.open(broken)
+    assert torch.cuda.current_device is before
+    assert lab.open(model).version == 0

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,15 +40,19 @@ def test_a_shared_storage_counts_once_and_a_second_release_frees_nothing() -> No
     parking.close()
 
 
-def test_spilled_files_are_gone_after_take_back_and_after_close(tmp_path: Path) -> None:
+def test_spilled_files_have_no_name_so_a_killed_process_leaves_none(tmp_path: Path) -> None:
     parking = Parking(folder=tmp_path)
     parking.give_back([torch.ones(4)], keep=True)
-    assert len(list(tmp_path.rglob("*.bin"))) == 1
-    parking.take_back()
-    assert not list(tmp_path.rglob("*.bin"))
-    parking.give_back([torch.ones(4)], keep=True)
-    parking.close()
     assert not list(tmp_path.iterdir())
+    parking.close()
+    assert parking.nbytes == 0
+
+
+def test_a_storage_that_cannot_be_resized_is_refused_and_keeps_its_bits() -> None:
+    tensor = torch.from_numpy(np.ones(4, np.float32))
+    with pytest.raises(RuntimeError, match="16 bytes is shared with numpy or a file"):
+        Parking().give_back([tensor], keep=True)
+    assert tensor.tolist() == [1, 1, 1, 1]
 
 
 def test_parked_bits_can_be_given_back_and_taken_back_again(tmp_path: Path) -> None:
