@@ -77,7 +77,8 @@ def message(target: Target, reviewer: str | None, dirty: list[str]) -> str:
     if missing:
         lines.append(f"Unapproved: {', '.join(missing)}")
     if dirty:
-        lines.append(f"Dirty: {', '.join(dirty)}")
+        more = f" and {len(dirty) - 3} more" if len(dirty) > 3 else ""
+        lines.append(f"Dirty: {', '.join(dirty[:3])}{more}")
     return "\n".join(lines) + "\n"
 
 
