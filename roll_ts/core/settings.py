@@ -55,7 +55,7 @@ class Deadlines:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything the core reads. Sizes in groups, trajectories or tokens as named; `async_ratio` is real-valued (R17)."""
+    """Everything the core reads. Sizes are in groups, trajectories or tokens; `async_ratio` is a real number (R17)."""
 
     layout: Layout
     groups_per_batch: int
