@@ -1,0 +1,98 @@
+"""A step is verified by drift, by its expansions and by its tests; each of them can fail it."""
+
+from __future__ import annotations
+
+import pytest
+
+from codegen.diagnostics import UsageError
+from codegen.workflow.scaffold import scaffold
+from codegen.workflow.verify import Verification, test_commands, verify
+from tests.codegen.workflow.conftest import Pantry, implement
+
+test_commands.__test__ = False  # type: ignore[attr-defined]
+
+
+def verified(pantry: Pantry, number: int = 1) -> tuple[Verification, list[str]]:
+    said: list[str] = []
+    return verify(pantry.target(number), said.append), said
+
+
+def codes(result: Verification) -> set[str]:
+    return {finding.code for finding in result.findings}
+
+
+def test_an_implemented_step_verifies(pantry: Pantry) -> None:
+    implement(pantry, 1)
+    result, said = verified(pantry)
+    assert result.passed and result.findings == ()
+    assert [run.status for run in result.tests] == [0]
+    assert said[0] == "$ python tests/test_jar.py"
+
+
+def test_an_unwritten_step_does_not_verify(pantry: Pantry) -> None:
+    result, _ = verified(pantry)
+    assert not result.passed
+    assert {"STEP010", "DRF001"} <= codes(result)
+    assert result.tests == ()
+
+
+def test_a_scaffolded_body_that_is_not_written_does_not_verify(pantry: Pantry) -> None:
+    implement(pantry, 1)
+    pantry.change("design/pantry.md", "    jar.grams += grams\n", "    ...\n")
+    (pantry.root / "pantry/jar.py").unlink()
+    pantry.change("design/pantry.md", "    return jar.grams\n", "    ...\n")
+    scaffold(pantry.target(1))
+    result, _ = verified(pantry)
+    assert any("NotImplementedError is raised" in finding.message for finding in result.findings)
+
+
+def test_drift_of_its_methods_fails_it(pantry: Pantry) -> None:
+    implement(pantry, 1)
+    pantry.change("pantry/jar.py", "grams: int) -> int", "weight: int) -> int")
+    pantry.change("pantry/jar.py", "jar.grams += grams", "jar.grams += weight")
+    result, _ = verified(pantry)
+    assert "DRF004" in codes(result)
+
+
+def test_drift_of_other_steps_does_not(pantry: Pantry) -> None:
+    implement(pantry, 1)
+    pantry.write("pantry/shelf.py", "def surprise() -> None: ...\n")
+    assert verified(pantry)[0].passed
+
+
+def test_an_edited_expansion_fails_it(pantry: Pantry) -> None:
+    implement(pantry, 1)
+    pantry.change("pantry/jar.py", "if not 1 <= grams", "if not 0 <= grams")
+    result, _ = verified(pantry)
+    assert not result.passed and codes(result) == {"edited"}
+
+
+def test_a_failing_test_fails_it_with_its_output(pantry: Pantry) -> None:
+    implement(pantry, 1)
+    pantry.change("tests/test_jar.py", "== 5", "== 6")
+    result, said = verified(pantry)
+    assert codes(result) == {"STEP011"}
+    assert "AssertionError" in said[1]
+
+
+def test_a_test_past_its_deadline_fails_it(pantry: Pantry) -> None:
+    implement(pantry, 1)
+    pantry.write("pyproject.toml", "[tool.codegen.step]\ntest-seconds = 0.5\n")
+    pantry.write("tests/test_jar.py", "import time\n\nprint('waiting', flush=True)\ntime.sleep(30)\n")
+    result, _ = verified(pantry)
+    assert codes(result) == {"STEP012"}
+    assert result.tests[0].status is None
+
+
+def test_a_step_without_tests_is_warned_about(pantry: Pantry) -> None:
+    implement(pantry, 1)
+    pantry.change("design/pantry.md", "- tests: `python tests/test_jar.py`\n", "- tests: by eye\n")
+    result, _ = verified(pantry)
+    assert result.passed and codes(result) == {"STEP013"}
+
+
+def test_a_command_that_does_not_exist_is_a_usage_error(pantry: Pantry) -> None:
+    implement(pantry, 1)
+    pantry.change("design/pantry.md", "`python tests/test_jar.py`", "`no-such-command`")
+    with pytest.raises(UsageError, match="does not exist: no-such-command"):
+        verified(pantry)
