@@ -1,0 +1,209 @@
+"""Trajectories, their attempts and what each generated (R6, R8, R13, R16).
+
+Invariants: an attempt id is used once and ends once; a trajectory has at most one open attempt and exactly one outcome;
+the tokens of its segments are the tokens of its attempts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from roll_ts.core.alphabet import AttemptId
+from roll_ts.core.errors import IllegalTransition, UnknownId
+
+
+class Phase(StrEnum):
+    """What a trajectory waits for."""
+
+    ENVIRONMENT = "environment"
+    QUEUED = "queued"
+    GENERATING = "generating"
+    SETTLED = "settled"
+
+
+class Outcome(StrEnum):
+    """The one end of a trajectory (R13)."""
+
+    SCORED = "scored"
+    POLICY_FAILED = "policy-failed"
+    INFRA_VOID = "infra-void"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Tokens that one attempt generated under one weight and KV version (R16)."""
+
+    turn: int
+    attempt: int
+    rank: int
+    version: int
+    kv_version: int
+    tokens: int
+
+
+@dataclass
+class Attempt:
+    """An open request on a rank. `tokens`: generated and reported so far, beyond `carried`."""
+
+    id: AttemptId
+    rank: int
+    command: int
+    version: int
+    kv_version: int
+    carried: int
+    reserved: int
+    tokens: int = 0
+    segment_start: int = 0
+    abort: int | None = None
+
+
+@dataclass
+class Trajectory:
+    """One episode. `turn` is the turn being generated (0: not reset yet); `carried` the tokens of it so far;
+    `resident` = (rank, weight version, boots) of the prefix cache that holds its context."""
+
+    id: int
+    kind: str
+    group: int
+    member: int
+    seed: int
+    started: float
+    phase: Phase = Phase.ENVIRONMENT
+    turn: int = 0
+    context_tokens: int = 0
+    carried: int = 0
+    tries: int = 0
+    failures: int = 0
+    tokens: int = 0
+    reward: float = 0.0
+    success: bool = False
+    resident: tuple[int, int, int] | None = None
+    environment_command: int | None = None
+    segments: list[Segment] = field(default_factory=list)
+    outcome: Outcome | None = None
+
+    @property
+    def oldest_version(self) -> int:
+        """Version of the oldest segment with a token; −1 when nothing is generated yet."""
+        return min((segment.version for segment in self.segments), default=-1)
+
+
+class TrajectoryTable:
+    """All open trajectories, and the open attempts by id and by rank."""
+
+    def __init__(self, ranks: int) -> None:
+        self.open: dict[int, Trajectory] = {}
+        self.attempts: dict[AttemptId, Attempt] = {}
+        self.by_rank: list[dict[AttemptId, Attempt]] = [{} for _ in range(ranks)]
+        self.late_data = 0
+        self.settled = dict.fromkeys(Outcome, 0)
+        self._next_id = 0
+
+    @property
+    def started(self) -> int:
+        """How many trajectories were ever started."""
+        return self._next_id
+
+    def start(self, kind: str, group: int, member: int, seed: int, now: float) -> Trajectory:
+        """A new trajectory with an id that was never used."""
+        # VAL: VAL_ONE_OF(kind, choices=("train", "eval"))
+        if kind not in ("train", "eval"):
+            raise ValueError(f'start: kind must be one of ("train", "eval"), got {kind!r:.200}')
+        # END VAL 3df33d
+        trajectory = Trajectory(self._next_id, kind, group, member, seed, now)
+        self._next_id += 1
+        self.open[trajectory.id] = trajectory
+        return trajectory
+
+    def get(self, trajectory: int) -> Trajectory | None:
+        """The open trajectory, or None when it is settled. Raises UnknownId for an id never given."""
+        # VAL: VAL_INT_RANGE(trajectory, min=0, max=self._next_id - 1, error=UnknownId)
+        if not 0 <= trajectory <= self._next_id - 1:
+            raise UnknownId(f"get: trajectory must lie in [0, {self._next_id - 1!r:.200}], got {trajectory!r}")
+        # END VAL 20965f
+        return self.open.get(trajectory)
+
+    def next_attempt(self, trajectory: Trajectory) -> AttemptId:
+        """A fresh id for another try at the trajectory's turn (R6)."""
+        # VAL: VAL_STATE_IN(trajectory.phase, (Phase.QUEUED,), error=IllegalTransition)
+        if trajectory.phase not in (Phase.QUEUED,):
+            raise IllegalTransition(
+                f"next_attempt: trajectory.phase must be in one of the states {((Phase.QUEUED,))!r:.200}, "
+                f"got {trajectory.phase!r:.200}"
+            )
+        # END VAL 0fb005
+        trajectory.tries += 1
+        return AttemptId(trajectory.id, trajectory.turn, trajectory.tries)
+
+    def begin(self, attempt: Attempt) -> None:
+        """The attempt is on its way to its rank."""
+        # VAL: VAL_KEY_ABSENT(attempt.id, mapping=self.attempts, error=IllegalTransition)
+        if attempt.id in self.attempts:
+            raise IllegalTransition(
+                f"begin: attempt.id must not yet be a key of self.attempts, got {attempt.id!r:.200}"
+            )
+        # END VAL 566ba6
+        self.attempts[attempt.id] = attempt
+        self.by_rank[attempt.rank][attempt.id] = attempt
+        self.open[attempt.id.trajectory].phase = Phase.GENERATING
+
+    def add_tokens(self, attempt_id: AttemptId, tokens: int) -> Attempt | None:
+        """Count `tokens` more of an open attempt. None, counted as late, when it is closed (R3)."""
+        # VAL: VAL_NON_NEGATIVE(tokens)
+        if not tokens >= 0:
+            raise ValueError(f"add_tokens: tokens must not be negative, got {tokens!r}")
+        # END VAL 169353
+        attempt = self.attempts.get(attempt_id)
+        if attempt is None:
+            self.late_data += 1
+            return None
+        attempt.tokens += tokens
+        return attempt
+
+    def close(self, attempt: Attempt) -> Trajectory | None:
+        """End the attempt; its tokens become a segment of its trajectory, which is returned unless settled (R8)."""
+        # VAL: VAL_KEY_IN(attempt.id, mapping=self.attempts, error=IllegalTransition)
+        if attempt.id not in self.attempts:
+            raise IllegalTransition(f"close: attempt.id must be a key of self.attempts, got {attempt.id!r:.200}")
+        # END VAL 958875
+        del self.attempts[attempt.id]
+        del self.by_rank[attempt.rank][attempt.id]
+        trajectory = self.open.get(attempt.id.trajectory)
+        if trajectory is not None:
+            self.cut_segment(attempt, trajectory)
+            trajectory.carried = attempt.carried + attempt.tokens
+        return trajectory
+
+    def cut_segment(self, attempt: Attempt, trajectory: Trajectory) -> None:
+        """Turn the tokens since the last cut into a segment; the next ones belong to other versions (R16)."""
+        tokens = attempt.tokens - attempt.segment_start
+        # AST: AST_INVARIANT(tokens >= 0)
+        assert tokens >= 0, f"Invariant: tokens >= 0, got tokens={tokens!r:.200}"
+        # END AST bc64f9
+        if tokens:
+            turn, attempt_number = attempt.id.turn, attempt.id.attempt
+            trajectory.segments.append(
+                Segment(turn, attempt_number, attempt.rank, attempt.version, attempt.kv_version, tokens)
+            )
+            trajectory.tokens += tokens
+            attempt.segment_start = attempt.tokens
+
+    def oldest_of(self, trajectory: Trajectory) -> int:
+        """Version of the oldest token the trajectory has, an open attempt's reported tokens included; −1 for none."""
+        versions = [segment.version for segment in trajectory.segments]
+        current = self.attempts.get(AttemptId(trajectory.id, trajectory.turn, trajectory.tries))
+        if current is not None and current.tokens > current.segment_start:
+            versions.append(current.version)
+        return min(versions, default=-1)
+
+    def settle(self, trajectory: Trajectory, outcome: Outcome) -> None:
+        """Give the trajectory its one outcome (R13). Raises IllegalTransition when it has one."""
+        # VAL: VAL_KEY_IN(trajectory.id, mapping=self.open, error=IllegalTransition)
+        if trajectory.id not in self.open:
+            raise IllegalTransition(f"settle: trajectory.id must be a key of self.open, got {trajectory.id!r:.200}")
+        # END VAL aeb852
+        trajectory.outcome, trajectory.phase = outcome, Phase.SETTLED
+        del self.open[trajectory.id]
+        self.settled[outcome] += 1
