@@ -8,7 +8,7 @@ statement. The seal covers everything but the hole.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +17,7 @@ from codegen.expand.comments import Comment
 from codegen.expand.marks import EndMark, ImportMark, Mark, Opener, is_prose
 from codegen.expand.parsing import first_line, last_line, statements_between, suites_of
 
-Seal = Literal["whole", "edited", "empty", "broken"]
+Seal = Literal["whole", "edited", "empty", "broken", "cut"]
 Shape = Literal["plain", "return", "wrap"]
 MAX_WRAP_DEPTH = 4
 
@@ -27,8 +27,8 @@ class Block:
     """One generated block. Lines are those of the file as it is.
 
     `first`..`last` is what the tool wrote (the author's annotation line is not in it). `form` is the canonical
-    text of what stands there, the hole left out. `broken`: the lines between the marks are not whole statements.
-    `returns`: the lines hold a return statement, which may be the author's.
+    text of what stands there, the hole left out. `broken`: the end mark is missing, or the text is not Python; `cut`:
+    the marks do not enclose whole statements of one suite. `returns`: the lines hold a return statement, which may be the author's.
     """
 
     openers: tuple[Opener, ...]
@@ -47,7 +47,7 @@ class Block:
     @property
     def replaceable(self) -> bool:
         """Whether everything between the marks was generated, but for a hole that is known."""
-        if self.end is None or self.seal == "broken":
+        if self.end is None or self.seal in ("broken", "cut"):
             return False
         return self.hole is not None or not (self.place == "return" and self.returns)
 
@@ -63,9 +63,15 @@ class Block:
 
 
 def read_blocks(
-    tree: ast.Module, marks: Sequence[Mark], comments: Sequence[Comment]
+    tree: ast.Module,
+    marks: Sequence[Mark],
+    comments: Sequence[Comment],
+    wraps: Callable[[str], bool] = lambda id: False,
 ) -> tuple[list[Block], list[Block], list[EndMark]]:
-    """Blocks with an opener; blocks whose annotation is gone but whose seal holds; end marks that fit nothing."""
+    """Blocks with an opener; blocks whose annotation is gone but whose seal holds; end marks that fit nothing.
+
+    `wraps` says whether a pattern encloses a statement, so that an edited block of such a pattern is read as one.
+    """
     blocks: list[Block] = []
     loose: list[EndMark] = []
     current: list[Opener] = []
@@ -74,7 +80,7 @@ def read_blocks(
             continue
         if isinstance(mark, EndMark):
             if current:
-                blocks.append(_read(tree, tuple(current), mark, comments))
+                blocks.append(_read(tree, tuple(current), mark, comments, wraps))
             else:
                 loose.append(mark)
             current = []
@@ -103,7 +109,13 @@ def _unclosed(current: Sequence[Opener]) -> list[Block]:
     return [Block(tuple(current), None, first, last, last + 1, last, "broken")]
 
 
-def _read(tree: ast.Module, openers: tuple[Opener, ...], end: EndMark, comments: Sequence[Comment]) -> Block:
+def _read(
+    tree: ast.Module,
+    openers: tuple[Opener, ...],
+    end: EndMark,
+    comments: Sequence[Comment],
+    wraps: Callable[[str], bool],
+) -> Block:
     body_first, body_last = openers[-1].last_line + 1, end.line - 1
     first = openers[0].line if openers[0].place else body_first
     has_comments = any(body_first <= comment.line <= body_last for comment in comments)
@@ -118,7 +130,7 @@ def _read(tree: ast.Module, openers: tuple[Opener, ...], end: EndMark, comments:
         return Block(openers, end, first, end.line, body_first, body_last, seal, shape, form, hole, inner, returns)
 
     if statements is None:
-        return block("broken")
+        return block("cut")
     if not statements:
         return block("edited" if has_comments else "empty")
     if bound := bound_return(statements) if openers[0].place == "return" else None:
@@ -130,6 +142,9 @@ def _read(tree: ast.Module, openers: tuple[Opener, ...], end: EndMark, comments:
             wrapped = canonical(statements, {id(hole): HOLE})
             if digest_of(wrapped) == end.digits:
                 return block(_seal(wrapped, end), "wrap", wrapped, hole)
+        items = openers[0].notation.items if openers[0].notation else ()
+        if any(wraps(item.id) for item in items) and (holes := wrap_holes(statements)):
+            return block("edited", "wrap", form, holes[-1])
     return block(_seal(form, end) if end.tag == openers[0].tag else "edited", "plain", form)
 
 

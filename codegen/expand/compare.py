@@ -142,9 +142,10 @@ def _judge(
 def _state(block: Block, planned: Planned) -> tuple[State, str]:
     if block.seal == "empty" and block.shape == "plain" and planned.shape != "return":
         return State.MISSING, "the block is empty"
-    if block.seal == "broken":
-        why = "the end mark is missing" if block.end is None else "the marks do not enclose whole statements"
-        return State.EDITED, why
+    if block.seal == "cut":
+        return State.EDITED, "the marks do not enclose whole statements"
+    if block.end is None:
+        return State.EDITED, "the end mark is missing"
     if block.seal != "whole":
         return State.EDITED, "the block was edited since it was generated"
     if block.form == planned.form and block.shape == planned.shape and _opening(block) == planned.openers:

@@ -49,8 +49,12 @@ class Reading:
         return (*self.blocks, *self.orphans)
 
 
-def read_file(source: Source, marks: Marks) -> Reading | None:
+def read_file(source: Source, marks: Marks, library: Library | None = None) -> Reading | None:
     """Take the text apart; None when it has no mark of ours. Raises SyntaxError."""
+
+    def wraps(id: str) -> bool:
+        return library is not None and id in library and library.get(id).placement == "wrap"
+
     broken: frozenset[int] = frozenset()
     try:
         layout = read_layout(source.lines)
@@ -65,7 +69,7 @@ def read_file(source: Source, marks: Marks) -> Reading | None:
         broken = salvaged.broken
         layout, tree = read_layout(salvaged.lines), parse_python("".join(salvaged.lines))
         found = marks.find(layout.comments)
-    blocks, orphans, loose = read_blocks(tree, found, layout.comments)
+    blocks, orphans, loose = read_blocks(tree, found, layout.comments, wraps)
     blocks = [_damaged(block) if block.end and block.end.line in broken else block for block in blocks]
     marked = [mark for mark in found if isinstance(mark, ImportMark)]
     imports = tuple(mark for mark in marked if import_on(tree, mark))
@@ -103,7 +107,7 @@ def expand_bytes(path: str, data: bytes, library: Library, marks: Marks, options
     """Expand the bytes of one file."""
     try:
         source = read_source(data)
-        reading = read_file(source, marks)
+        reading = read_file(source, marks, library)
     except Unreadable as error:
         return _refuse(path, error.line, "unreadable", str(error), error.fix)
     except SyntaxError as error:
@@ -111,7 +115,15 @@ def expand_bytes(path: str, data: bytes, library: Library, marks: Marks, options
     if reading is None:
         return FileReport(path, text=source.text)
     plan, imports = plan_reading(path, reading, library, options)
-    return compare(path, reading, plan, imports, options)
+    report = compare(path, reading, plan, imports, options)
+    if report.text is None:
+        return report
+    try:
+        source.encode(report.text)
+    except Unreadable as error:
+        finding = Finding(path, error.line, 1, "unreadable", str(error), "error", error.fix)
+        return replace(report, findings=(*report.findings, finding), text=None, changed=False, refused=True)
+    return report
 
 
 def plan_reading(path: str, reading: Reading, library: Library, options: Options) -> tuple[Plan, list[NeededImport]]:
@@ -133,7 +145,7 @@ def _extracted(reading: Reading) -> frozenset[str]:
     """Names of the functions that an earlier expansion made of long checks."""
     names: set[str] = set()
     for block in reading.blocks:
-        if block.place == "module" and block.seal != "broken":
+        if block.place == "module" and block.seal not in ("broken", "cut"):
             inside = statements_between(reading.tree, block.body_first, block.body_last) or []
             names.update(s.name for s in inside if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef))
     return frozenset(names)
@@ -163,7 +175,7 @@ def strip_bytes(path: str, data: bytes, marks: Marks, options: Options) -> FileR
         for block in reading.all_blocks
         if block.seal not in ("whole", "empty") or block.has_comments
     ]
-    if findings and not (options.force and all(block.seal != "broken" for block in reading.all_blocks)):
+    if findings and not (options.force and all(block.replaceable for block in reading.all_blocks)):
         return FileReport(path, findings=tuple(findings), refused=True)
     text = "".join(reading.base.lines)
     return FileReport(path, text=text, changed=text != source.text)

@@ -76,8 +76,7 @@ def statements_between(tree: ast.Module, first: int, last: int) -> list[ast.stmt
                     found.append(statement)
                     homes.add(id(suite))
                     continue
-                inner = any(True for _ in suites_of(statement))
-                if not inner:
+                if begin >= first or not any(True for _ in suites_of(statement)):
                     return None
                 stack.append(statement)
     if len(homes) > 1:

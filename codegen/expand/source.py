@@ -64,7 +64,9 @@ def read_source(data: bytes) -> Source:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     except SyntaxError as error:
-        raise Unreadable(f"unknown encoding: {error}", "Correct the coding line.") from error
+        if "missing encoding" not in str(error):
+            raise Unreadable(str(error), "Correct the coding line.") from error
+        encoding = "utf-8"
     if bom:
         encoding = "utf-8"
     try:

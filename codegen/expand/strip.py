@@ -46,6 +46,8 @@ def strip_blocks(lines: Sequence[str], blocks: Sequence[Block], imports: Iterabl
     dropped = set(imports)
     restored: dict[int, str] = {}
     for block in blocks:
+        if block.seal == "cut":
+            continue
         dropped.update(range(block.first, block.last + 1))
         if block.hole is not None:
             inner = range(first_line(block.hole), last_line(block.hole) + 1)

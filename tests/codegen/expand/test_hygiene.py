@@ -38,9 +38,9 @@ def test_21_functions_that_look_at_their_names_are_reported() -> None:
     [
         "def take(xs, isinstance):\n    # VAL: VAL_TYPE_CHECK(xs, list)\n    return xs\n",
         "def take(xs):\n    # VAL: VAL_TYPE_CHECK(xs, list)\n    isinstance = 1\n    return xs\n",
-        "def outer(isinstance):\n    def take(xs):\n        # VAL: VAL_TYPE_CHECK(xs, list)\n        return xs\n    return take\n",
+        "def outer(isinstance):\n    def take(xs):\n        # VAL: VAL_TYPE_CHECK(xs, list)\n        return xs\n",
         "from mine import isinstance\n\n\ndef take(xs):\n    # VAL: VAL_TYPE_CHECK(xs, list)\n    return xs\n",
-        "def isinstance(a, b): ...\n\n\nclass A:\n    # VAL: VAL_TYPE_CHECK(list)\n    def take(self, xs):\n        return xs\n",
+        "def isinstance(): ...\nclass A:\n    def take(self, xs):\n        # VAL: VAL_TYPE_CHECK(list)\n        return 1\n",
     ],
 )
 def test_22_a_shadowed_builtin_is_refused(text: str) -> None:
@@ -53,7 +53,8 @@ def test_22_a_shadowed_error_type_is_refused() -> None:
 
 
 def test_22_a_name_of_a_class_body_or_comprehension_shadows_nothing() -> None:
-    text = "class A:\n    isinstance = 1\n\n    # VAL: VAL_TYPE_CHECK(list)\n    def take(self, xs):\n        return [len for len in xs]\n"
+    text = "class A:\n    isinstance = 1\n\n    def take(self, xs):\n        # VAL: VAL_TYPE_CHECK(list)\n"
+    text += "        return [type for type in xs]\n"
     assert "isinstance(xs, list)" in expand(text)
 
 

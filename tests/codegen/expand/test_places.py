@@ -194,7 +194,9 @@ def test_13_before_a_clause_it_goes_to_the_head_of_that_clause() -> None:
 
 
 def test_13_behind_a_header_it_goes_to_the_head_of_its_suite() -> None:
-    text = "def take(x):\n    if x:  # VAL: VAL_POSITIVE\n        return x\n    else:  # VAL: VAL_POSITIVE\n        return 1\n"
+    text = (
+        "def take(x):\n    if x:  # VAL: VAL_POSITIVE\n        x()\n    else:  # VAL: VAL_POSITIVE\n        return 1\n"
+    )
     done = expand(text)
     assert "    if x:  # VAL: VAL_POSITIVE\n        if not x > 0:" in done
     assert "    else:  # VAL: VAL_POSITIVE\n        if not x > 0:" in done
