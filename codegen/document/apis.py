@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from codegen.document.blocks import Block, HeadingBlock
+from codegen.document.blocks import HeadingBlock
 from codegen.document.digests import digest, normal_block, normal_code
 from codegen.document.model import Entry, Fence, Module, clean_name, split_names
 from codegen.document.outline import Outline, first_paragraph, read_fields, split_number
@@ -77,7 +77,8 @@ def _digest(entry: Entry, names: dict[str, str], outline: Outline) -> str:
     deps = sorted({names.get(dep, dep) for dep in entry.deps})
     text: list[str] = []
     if entry.full_specification:
-        blocks: list[Block] = [b for b in outline.between(entry.line + 1, entry.line_end) if not isinstance(b, Fence)]
-        text = [part for block in blocks for part in normal_block(block)]
+        fields = {field.line for field in entry.fields.values()}
+        blocks = [b for b in outline.between(entry.line + 1, entry.line_end) if b.line not in fields]
+        text = [part for block in blocks if not isinstance(block, Fence) for part in normal_block(block)]
     parts = [entry.full_name or entry.title, *deps, "errors", *entry.errors, "code", normal_code(entry.code)]
     return digest([*parts, *text])

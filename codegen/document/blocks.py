@@ -7,6 +7,7 @@ HTML block is never structure.
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from codegen.document.model import Fence, Table, TableRow
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 BLANKS = re.compile(r"[ \t\r\n]+")
-ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z]\w{1,31});")
 HEADING_MARK = re.compile(r"#{1,6}(?=[ \t\r\n]|$)")
 CODE_SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$")
@@ -67,17 +68,24 @@ def split_lines(text: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Inline text with blanks folded and, outside code spans, backslash escapes undone."""
+    """Inline text as it is meant: blanks folded; outside code spans, backslash escapes and entities undone."""
     folded = BLANKS.sub(" ", text).strip()
-    if "\\" not in folded:
+    if "\\" not in folded and "&" not in folded and "``" not in folded:
         return folded
     parts: list[str] = []
     end = 0
     for span in CODE_SPAN.finditer(folded):
-        parts += [ESCAPE.sub(r"\1", folded[end : span.start()]), span.group(0)]
+        ticks, code = span.groups()
+        if code[0] == code[-1] == " " and code.strip():
+            code = code[1:-1]
+        parts += [_unescaped(folded[end : span.start()]), ticks + code + ticks]
         end = span.end()
-    parts.append(ESCAPE.sub(r"\1", folded[end:]))
+    parts.append(_unescaped(folded[end:]))
     return "".join(parts)
+
+
+def _unescaped(text: str) -> str:
+    return ESCAPE.sub(lambda found: found.group(1) or html.unescape(found.group()), text)
 
 
 def read_blocks(text: str, first_line: int = 1) -> list[Block]:
@@ -161,6 +169,8 @@ def _blocks(tokens: list[Token], lines: list[str]) -> Iterator[Block]:
         elif kind == "fence":
             language = token.info.strip().split(" ")[0].lower()
             yield Fence(language, token.content, first, last, _closed(token, lines, last))
+        elif kind == "code_block":
+            yield Fence("", token.content, first, last)
         elif kind == "html_block" and item is None:
             yield Html(token.content.strip(), first, last)
         elif kind == "table_open" and item is None:

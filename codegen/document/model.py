@@ -113,7 +113,10 @@ class Field:
 
 @dataclass(frozen=True)
 class Fence:
-    """A fenced block. `line` is the opening mark; the code begins on the next line."""
+    """A block of code. `line` is the opening mark of a fence, and the code begins on the next line.
+
+    An indented block counts as a fence without a language; its `line` is its first line.
+    """
 
     language: str
     code: str

@@ -6,6 +6,8 @@ Reading never fails on content: what is missing is empty, what is malformed beco
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from codegen.diagnostics import Finding, UsageError
@@ -44,11 +46,7 @@ def parse_document(text: str, path: Path = Path("document.md")) -> Document:
     outline = Outline(blocks, len(lines))
     problems = [Finding(str(path), error.line, 1, "DOC001", str(error)) for error in front_errors]
     fences = tuple(block for block in blocks if isinstance(block, Fence))
-    for fence in fences:
-        if not fence.closed:
-            message = f"the code fence opened in line {fence.line} is never closed; all that follows is read as code"
-            fix = "Close the fence with the mark that opened it."
-            problems.append(Finding(str(path), fence.line, 1, "DOC002", message, fix=fix))
+    problems += [problem for fence in fences for problem in _fence_problems(fence, lines, path)]
     modules, entries = read_entries(outline)
     rows = read_step_rows(outline, path, problems)
     return Document(
@@ -74,6 +72,29 @@ def parse_document(text: str, path: Path = Path("document.md")) -> Document:
         tables=tuple(block for block in blocks if isinstance(block, Table)),
         problems=tuple(problems),
     )
+
+
+OPENING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*[\w.+-]*[ \t]*$")
+CHAPTER = re.compile(r"#{2,6} \d+(\.\d+)*\.? ")
+
+
+def _fence_problems(fence: Fence, lines: list[str], path: Path) -> Iterator[Finding]:
+    """A fence that is never closed, or that a later one closed: then it has swallowed the text between them."""
+    fix = "Close the fence with the mark that opened it."
+    if not fence.closed:
+        message = "the code fence opened here is never closed; all that follows is read as code"
+        yield Finding(str(path), fence.line, 1, "DOC002", message, fix=fix)
+        return
+    opened = OPENING.match(lines[fence.line - 1].rstrip("\r\n"))
+    for at, line in enumerate(fence.code.split("\n") if opened else (), fence.line + 1):
+        again = OPENING.match(line)
+        named = again is not None and line.strip() != again.group(1)
+        if (named and again and opened and again.group(1).startswith(opened.group(1))) or (
+            fence.language.startswith("py") and CHAPTER.match(line)
+        ):
+            message = f"the code fence opened here is not closed before line {at} ({line.strip()[:40]!r})"
+            yield Finding(str(path), fence.line, 1, "DOC002", message, fix=fix)
+            return
 
 
 def newline_of(lines: list[str]) -> str:
