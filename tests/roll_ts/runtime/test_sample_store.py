@@ -99,7 +99,7 @@ def test_tokens_of_an_attempt_that_has_ended_are_refused(store: SampleStore) -> 
     attempt = AttemptId(1, 1, 1)
     store.begin(dispatch(attempt, 2, 0))
     store.extend(attempt, [3], [-1.0], last=True)
-    with pytest.raises(KeyError, match="1.1.1"):
+    with pytest.raises(KeyError, match=r"1\.1\.1"):
         store.extend(attempt, [3], [-1.0], last=False)
 
 

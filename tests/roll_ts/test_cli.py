@@ -1,0 +1,120 @@
+"""The command line: what it prints where, and its exit statuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from roll_ts.cli import main
+from roll_ts.config import RunConfig, load_config
+from roll_ts.core import alphabet as a
+from roll_ts.core.policies import make_policy
+from roll_ts.core.scheduler import Scheduler
+from roll_ts.observe.journal import Header, JournalWriter
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_devices_time_sharing.yaml"
+
+
+@pytest.fixture
+def stopped_run(tmp_path: Path) -> Path:
+    """A run that was stopped before its trainer was ready: the shortest journal there is."""
+    config = load_config(EXAMPLE)
+    assert isinstance(config, RunConfig)
+    scheduler = Scheduler(config.settings(), make_policy(config.policy))
+    with JournalWriter(tmp_path / "journal.jsonl", Header(config.settings(), config.policy)) as journal:
+        for t, event in ((0.0, a.TrajectoriesWanted(until=3)), (1.0, a.UserStop())):
+            journal.write(t, event, scheduler.handle(event, t))
+    return tmp_path
+
+
+def run(*argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "roll_ts", *argv], capture_output=True, text=True, timeout=60)
+
+
+def seconds_of_children() -> float:
+    """CPU seconds of finished child processes: unlike the clock, no other program can lengthen them."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def test_configuration_errors_are_told_together_with_exit_2_in_under_2_seconds() -> None:
+    began = seconds_of_children()
+    done = run(
+        "train", str(EXAMPLE), "--set", "trainer.learning_rat=1", "--set", "rollout.group_size=one", "--steps", "0"
+    )
+    assert seconds_of_children() - began < 2.0
+    assert done.returncode == 2 and done.stdout == ""
+    assert "3 problems" in done.stderr and "Traceback" not in done.stderr
+    for key, mend in (
+        ("trainer.learning_rat", "learning_rate"),
+        ("rollout.group_size", "write it like 8"),
+        ("steps", "1"),
+    ):
+        [line] = [line for line in done.stderr.splitlines() if line.strip().startswith(f"{key} ")]
+        assert mend in line
+
+
+def test_help_and_checking_import_nothing_heavy() -> None:
+    code = (
+        "import sys; from roll_ts.cli import main; assert main(['train', sys.argv[1], '--check']) == 0; "
+        "sys.exit(str(heavy) if (heavy := {'torch', 'ray', 'vllm', 'transformers'} & set(sys.modules)) else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(EXAMPLE)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert run("--help").returncode == 0
+
+
+def test_no_command_is_wrong_usage() -> None:
+    assert run().returncode == 2
+
+
+def test_a_folder_that_is_no_run_is_refused_with_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("report", "replay", "verify", "view"):
+        assert main([command, str(tmp_path)]) == 2
+        said = capsys.readouterr()
+        assert str(tmp_path) in said.err and said.out == ""
+
+
+def test_replay_says_that_all_commands_are_equal(stopped_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(stopped_run)]) == 0
+    assert "2 events give the same" in capsys.readouterr().out
+
+
+def test_replay_shows_the_first_difference_with_exit_1(stopped_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = stopped_run / "journal.jsonl"
+    header, first, *rest = path.read_text().splitlines()
+    record = json.loads(first)
+    restarts = [command for command in record["commands"] if command["type"] == "Restart"]
+    restarts[1]["rank"] = 0
+    path.write_text("\n".join([header, json.dumps(record), *rest]) + "\n")
+    assert main(["replay", str(stopped_run)]) == 1
+    said = capsys.readouterr().out
+    assert "entry 0" in said and "rank=0" in said.split("journal:")[1] and "rank=1" in said.split("replay:")[1]
+
+
+def test_report_and_view_read_the_journal_alone(stopped_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(stopped_run), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["reason"].startswith("stopped by the user")
+    assert main(["view", str(stopped_run)]) == 0
+    assert (stopped_run / "picture.html").read_text().lstrip().lower().startswith("<!doctype html>")
+
+
+def test_a_run_folder_that_exists_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    done = run("train", str(EXAMPLE), "--out", str(tmp_path))
+    assert done.returncode == 2 and "exists" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_configuration_that_is_written_names_every_field() -> None:
+    config = load_config(EXAMPLE)
+    assert isinstance(config, RunConfig)
+    from roll_ts.config import dump_config
+
+    text = dump_config(config)
+    assert all(f"{field.name}:" in text for field in dataclasses.fields(config))
