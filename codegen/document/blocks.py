@@ -44,7 +44,10 @@ class Paragraph:
 
 @dataclass
 class Item:
-    """A list item of the outermost list: its own text and the texts of everything nested in it."""
+    """A list item of the outermost list: its own text and the texts of everything nested in it.
+
+    `line_end` is its last line that is not blank.
+    """
 
     line: int
     line_end: int
@@ -152,6 +155,8 @@ def _blocks(tokens: list[Token], lines: list[str]) -> Iterator[Block]:
         elif kind in ("bullet_list_open", "ordered_list_open", "bullet_list_close", "ordered_list_close"):
             list_depth += token.nesting
         elif kind == "list_item_open" and list_depth == 1 and not quote:
+            while last > first and not lines[last - 1].strip():
+                last -= 1
             item = Item(first, last)
         elif kind == "list_item_close" and list_depth == 1 and not quote and item:
             yield from _with_glued_table(item, lines)
