@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from codegen.diagnostics import UsageError
 from codegen.document.review import unapproved
@@ -111,7 +112,10 @@ def _foreign(changes: list[Change], target: Target, allow_dirty: bool) -> list[s
     conflicts = [change.path for change in changes if change.unmerged]
     if conflicts:
         raise NotCommitted(f"unresolved conflicts: {_some(conflicts)}; resolve them first")
-    foreign = sorted(change.path for change in changes if not belongs(change.path, target.own_paths))
+    document = Path(target.document_path)
+    lock = document.with_name(f".{document.name}.lock").as_posix()  # held by this very command
+    own = [*target.own_paths, lock]
+    foreign = sorted(change.path for change in changes if not belongs(change.path, own))
     if foreign and not allow_dirty:
         raise NotCommitted(
             f"Step {target.step.number}: changed and not in its `files:`: {_some(foreign)}; add them to `files:`, "

@@ -218,7 +218,7 @@ def pantry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pantry:
     project = Pantry(tmp_path)
     project.write("pyproject.toml", "[project]\nname = 'pantry'\n")
     project.write("design/pantry.md", DOCUMENT)
-    project.write(".gitignore", "__pycache__/\n*.lock\n.codegen_cache/\n")
+    project.write(".gitignore", "__pycache__/\n.codegen_cache/\n")
     project.commit_all("Design of the pantry")
     return project
 
