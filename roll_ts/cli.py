@@ -81,8 +81,8 @@ def _train(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from roll_ts.observe.table import report_text
+    from roll_ts.runtime._live_view import LiveView
     from roll_ts.runtime.launch import RunFolderExists, launch
-    from roll_ts.runtime.live_view import LiveView
     from roll_ts.runtime.results import write_results
 
     console = Console(stderr=True)

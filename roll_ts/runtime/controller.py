@@ -22,8 +22,8 @@ from roll_ts.config import RunConfig
 from roll_ts.core import alphabet as a
 from roll_ts.core.scheduler import Scheduler
 from roll_ts.observe.journal import JournalWriter
-from roll_ts.runtime.handlers import obey
-from roll_ts.runtime.parties import EngineParty, EnvironmentParty, TrainerParty
+from roll_ts.runtime._handlers import obey
+from roll_ts.runtime._parties import EngineParty, EnvironmentParty, TrainerParty
 from roll_ts.runtime.sample_store import SampleStore
 
 Watcher = Callable[[float, a.Event, Sequence[a.Command]], None]

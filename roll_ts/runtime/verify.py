@@ -77,8 +77,8 @@ def replay_turns(folder: Path, config: RunConfig) -> list[Replayed]:
     from roll_ts.engines.checkpoint import checkpoint_tensors
     from roll_ts.engines.config import prepare_process
     from roll_ts.engines.vllm import VLLMEngine
-    from roll_ts.runtime.devices import engine_config
-    from roll_ts.runtime.text import load_tokenizer
+    from roll_ts.runtime._devices import engine_config
+    from roll_ts.runtime._text import load_tokenizer
 
     first = _weights(folder, min(turns))
     settings = engine_config(config, 0, str(first))

@@ -15,9 +15,9 @@ from roll_ts.config import Deadlines, load_config
 from roll_ts.core import alphabet as a
 from roll_ts.engines import protocol
 from roll_ts.engines.protocol import Canary, EngineStats
-from roll_ts.runtime import handlers
+from roll_ts.runtime import _handlers as handlers
+from roll_ts.runtime._parties import EngineParty, TrainerParty, why
 from roll_ts.runtime.engine_actor import Loaded
-from roll_ts.runtime.parties import EngineParty, TrainerParty, why
 from roll_ts.runtime.trainer_actor import Published
 
 

@@ -20,12 +20,12 @@ from roll_ts.config import EnvironmentOptions, RunConfig
 from roll_ts.core import alphabet as a
 from roll_ts.engines import protocol
 from roll_ts.engines.protocol import Canary, Request, Sampling
-from roll_ts.runtime.devices import engine_config, engine_environment
+from roll_ts.runtime._devices import engine_config, engine_environment
+from roll_ts.runtime._transfer import Route, TransferPlan
 from roll_ts.runtime.engine_actor import Booted, start_engine
 from roll_ts.runtime.environment_worker import Reply, Step, start_workers
 from roll_ts.runtime.sample_store import SampleStore
 from roll_ts.runtime.trainer_actor import Published, start_trainers
-from roll_ts.runtime.transfer import Route, TransferPlan
 from roll_ts.trainers.protocol import TrainerConfig
 
 Post = Callable[[a.Event], None]

@@ -15,7 +15,7 @@ import ray
 from ray.exceptions import RayActorError, RayTaskError
 
 from roll_ts.core import alphabet as a
-from roll_ts.runtime.parties import CANARY_PROMPT, EngineParty, why
+from roll_ts.runtime._parties import CANARY_PROMPT, EngineParty, why
 from roll_ts.trainers.sample import pack
 
 if TYPE_CHECKING:
