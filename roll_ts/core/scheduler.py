@@ -1,0 +1,263 @@
+"""The heart: `handle(event, now) -> list[Command]`, deterministic, without a clock and without I/O.
+
+Invariant: equal settings, policy and events (with their times) give equal commands, element by element (R29).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatchmethod
+
+from roll_ts.core import alphabet as a
+from roll_ts.core.cycle import Cycle, Stage
+from roll_ts.core.leases import Leases
+from roll_ts.core.outbox import Outbox
+from roll_ts.core.policies.base import Policy
+from roll_ts.core.ranks import Rank, RankState, RankTable
+from roll_ts.core.rollouts import Rollouts
+from roll_ts.core.settings import Settings
+from roll_ts.core.trajectories import Outcome
+
+
+@dataclass(frozen=True)
+class RankView:
+    """One rank as a person would look at it."""
+
+    rank: int
+    state: RankState
+    version: int
+    running: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The scheduler at one moment, for a live view. Counts of trajectories, attempts and groups."""
+
+    stage: str
+    version: int
+    ranks: tuple[RankView, ...]
+    open_trajectories: int
+    running: int
+    queued: int
+    complete_groups: int
+    outcomes: dict[Outcome, int]
+    late_answers: int
+    late_data: int
+
+
+class Scheduler:
+    """One run under one policy. Raises ValueError when `settings` do not fit the policy (see `check_settings`)."""
+
+    def __init__(self, settings: Settings, policy: Policy) -> None:
+        problems = policy.check(settings)
+        # VAL: VAL_LENGTH(problems, max=0)
+        if not 0 <= len(problems) <= 0:
+            raise ValueError(f"__init__: problems must have 0 to 0 elements, got {len(problems)!r}: {problems!r:.200}")
+        # END VAL b7aedf
+        self.settings = settings
+        self.policy = policy
+        self.out = Outbox()
+        self.ranks = RankTable(settings.layout, self._rank_moved)
+        self.leases = Leases()
+        self.rollouts = Rollouts(settings, self.ranks, self.out)
+        self.cycle = Cycle(settings, policy, self.ranks, self.leases, self.rollouts, self.out)
+
+    @property
+    def finished(self) -> bool:
+        """Whether `Finish` has been said; later events change nothing."""
+        return self.cycle.stage is Stage.FINISHED
+
+    def handle(self, event: a.Event, now: float) -> list[a.Command]:
+        """Take one event at time `now` (seconds, never decreasing) and return what must be done.
+
+        Raises UnknownId or IllegalTransition for an event that cannot have happened.
+        """
+        # VAL: VAL_FLOAT_RANGE(now, min=self.out.now)
+        if not self.out.now <= now:
+            raise ValueError(f"handle: now must lie in [{self.out.now!r:.200}, inf), got {now!r}")
+        # END VAL 1b7957
+        self.out.now = now
+        if self.finished:
+            return []
+        self._take(event)
+        for command in self.out.overdue():
+            self._broken(
+                command, f"{command.awaits} did not answer {type(command).__name__} within its deadline", silent=True
+            )
+        for what, which in self.out.overdue_alarms():
+            # AST: AST_INVARIANT(what == "trajectory")
+            assert what == "trajectory", f'Invariant: what == "trajectory", got what={what!r:.200}'
+            # END AST 41c383
+            self.rollouts.trajectory_overdue(which)
+        self.cycle.advance()
+        if not self.finished:
+            self._open_admission()
+            self.rollouts.admit()
+            self.rollouts.dispatch()
+        return self.out.take()
+
+    def snapshot(self) -> Snapshot:
+        """What a live view shows."""
+        trajectories = self.rollouts.trajectories
+        sync = self.cycle.sync
+        return Snapshot(
+            stage=str(self.cycle.stage if sync is None else sync.stage),
+            version=self.cycle.version,
+            ranks=tuple(
+                RankView(row.id, row.state, row.version, len(trajectories.by_rank[row.id])) for row in self.ranks.rows
+            ),
+            open_trajectories=len(trajectories.open),
+            running=len(trajectories.attempts),
+            queued=self.rollouts.turns.queued,
+            complete_groups=len(self.rollouts.groups.complete),
+            outcomes=dict(trajectories.settled),
+            late_answers=self.out.late_answers,
+            late_data=trajectories.late_data,
+        )
+
+    def _rank_moved(self, row: Rank, old: RankState) -> None:
+        self.out.say(a.RankMoved, rank=row.id, old=str(old), new=str(row.state), epoch=row.epoch)
+
+    def _open_admission(self) -> None:
+        """Training groups start once the untrained policy has been evaluated, and until the last version."""
+        until = self.cycle.until
+        open_now = until is not None and 0 <= self.cycle.version < until and not self.cycle.stopping
+        self.rollouts.admitting = open_now and (self.rollouts.admitting or not self.rollouts.evaluating)
+
+    @singledispatchmethod
+    def _take(self, event: a.Event) -> None:
+        raise TypeError(f"Scheduler.handle: {type(event).__name__} is not an event of the alphabet")
+
+    @_take.register
+    def _(self, event: a.TrajectoriesWanted) -> None:
+        # VAL: VAL_POSITIVE(event.until)
+        if not event.until > 0:
+            raise ValueError(f"_: event.until must be positive, got {event.until!r}")
+        # END VAL dd31fd
+        self.cycle.until = event.until
+        if self.settings.evaluation_episodes:
+            self.rollouts.begin_evaluation(self.settings.evaluation_episodes, self.settings.evaluation_seed)
+
+    @_take.register
+    def _(self, event: a.EvaluationWanted) -> None:
+        self.rollouts.begin_evaluation(event.episodes, event.first_seed)
+
+    @_take.register
+    def _(self, event: a.UserStop) -> None:
+        self.cycle.stop()
+
+    @_take.register
+    def _(self, event: a.TimerFired) -> None:
+        """Deadlines are looked at after every event; the timer only makes sure that there is one."""
+
+    @_take.register
+    def _(self, event: a.TrainerReady) -> None:
+        self.cycle.trainer_ready(event)
+
+    @_take.register
+    def _(self, event: a.RankDied) -> None:
+        if event.command is None or self.out.answered(event.command) is not None:
+            self.cycle.rank_died(event.rank)
+
+    @_take.register
+    def _(self, event: a.SubmitAcked) -> None:
+        """Nothing waits for it alone: the attempt's own deadline covers it."""
+
+    @_take.register
+    def _(self, event: a.Progress) -> None:
+        self.rollouts.progress(event)
+
+    @_take.register
+    def _(self, event: a.Finished) -> None:
+        self.rollouts.finished(event)
+
+    @_take.register
+    def _(self, event: a.Aborted) -> None:
+        self.rollouts.aborted(event)
+
+    @_take.register
+    def _(self, event: a.Failed) -> None:
+        self.rollouts.failed(event)
+
+    @_take.register
+    def _(self, event: a.EnvironmentReplied) -> None:
+        self.rollouts.environment_replied(event)
+
+    @_take.register
+    def _(self, event: a.EnvironmentFailed) -> None:
+        self.rollouts.environment_failed(event)
+
+    @_take.register
+    def _(self, event: a.RankStats) -> None:
+        if event.command is None:
+            return
+        command = self.out.answered(event.command)
+        if command is not None:
+            self.cycle.rank_quiet(command, event)
+
+    @_take.register
+    def _(self, event: a.RankBooted) -> None:
+        if self.out.answered(event.command) is not None:
+            self.cycle.rank_booted(event)
+
+    @_take.register
+    def _(self, event: a.MemoryReleased) -> None:
+        command = self.out.answered(event.command)
+        if command is not None:
+            self.cycle.memory_released(command, event)
+
+    @_take.register
+    def _(self, event: a.TrainingFinished) -> None:
+        if self.out.answered(event.command) is not None:
+            self.cycle.training_finished(event)
+
+    @_take.register
+    def _(self, event: a.CheckpointSaved) -> None:
+        command = self.out.answered(event.command)
+        if command is not None:
+            self.cycle.checkpoint_saved(command.id)
+
+    @_take.register
+    def _(self, event: a.GroupFormed) -> None:
+        if self.out.answered(event.command) is not None and self.cycle.sync is not None:
+            self.cycle.sync.group_formed()
+
+    @_take.register
+    def _(self, event: a.WeightsSent) -> None:
+        if self.out.answered(event.command) is not None and self.cycle.sync is not None:
+            self.cycle.sync.weights_sent()
+
+    @_take.register
+    def _(self, event: a.WeightsLoaded) -> None:
+        if self.out.answered(event.command) is not None and self.cycle.sync is not None:
+            self.cycle.sync.weights_loaded(event)
+
+    @_take.register
+    def _(self, event: a.KVReady) -> None:
+        if self.out.answered(event.command) is not None and self.cycle.sync is not None:
+            self.cycle.sync.kv_ready(event)
+
+    @_take.register
+    def _(self, event: a.CommandFailed) -> None:
+        command = self.out.answered(event.command)
+        if command is not None:
+            self._broken(command, event.error, silent=False)
+
+    def _broken(self, command: a.Command, why: str, silent: bool) -> None:
+        """The command will not be answered as hoped: fence, replace, form anew or finish (R24, R26)."""
+        sync = self.cycle.sync
+        match command:
+            case a.Dispatch() | a.StepEnvironment():
+                self.rollouts.overdue(command, why)
+            case a.FormGroup() if sync is not None:
+                sync.group_broken(why)
+            case a.Sync() if sync is not None:
+                sync.weights_sent()
+            case a.LoadWeights() if sync is not None and not silent:
+                sync.load_failed(command.rank)
+            case a.Fence():
+                self.cycle.finish(False, f"rank {command.rank} could not be fenced: {why}")
+            case a.Train() | a.ReleaseTrainer() | a.Checkpoint():
+                self.cycle.finish(False, why)
+            case _:
+                self.cycle.fence(command.rank, why)  # type: ignore[attr-defined]
