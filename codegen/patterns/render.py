@@ -6,7 +6,6 @@ no text of the site outside the grammar that `arguments` accepts.
 
 from __future__ import annotations
 
-import ast
 import functools
 import re
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from typing import Any
 from codegen.patterns.claims import empty_check, replace_names, shown_values
 from codegen.patterns.messages import Fields, lines, source
 from codegen.patterns.model import Bound, Pattern, RenderError, Site
-from codegen.patterns.source import BadSource, atom, is_literal, is_simple, negated, operand, tidy
+from codegen.patterns.source import BadSource, atom, is_literal, is_simple, negated, operand, quiet_parse, tidy
 from codegen.patterns.template import code, compiled
 
 _MESSAGE = "\x01message\x01"
@@ -185,7 +184,7 @@ def _indented(row: str, unit: str) -> str:
 
 def _check(pattern: Pattern, text: str) -> None:
     try:
-        tree = ast.parse(text)
+        tree = quiet_parse(text, "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise RenderError(f"{pattern.id} does not render to Python: {error}\n{text}") from error
     if not tree.body:

@@ -6,7 +6,8 @@ Text that passes `parse` is one expression on one line, so it can be put inside 
 from __future__ import annotations
 
 import ast
-from typing import Literal
+import warnings
+from typing import Literal, overload
 
 MAX_LENGTH = 2000
 MAX_DEPTH = 100
@@ -19,13 +20,24 @@ class BadSource(ValueError):
     """Text that is not one plain expression."""
 
 
+@overload
+def quiet_parse(text: str, mode: Literal["eval"]) -> ast.Expression: ...
+@overload
+def quiet_parse(text: str, mode: Literal["exec"]) -> ast.Module: ...
+def quiet_parse(text: str, mode: Literal["eval", "exec"]) -> ast.AST:
+    """`ast.parse` without Python's warnings about the style of the text: the author's linter gives them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text, mode=mode)
+
+
 def parse(text: str) -> ast.expr:
     """The expression of that text. Raises BadSource for anything else, side effects included."""
     if len(text) > MAX_LENGTH:
         raise BadSource(f"longer than {MAX_LENGTH} characters")
     try:
-        ast.parse(text.strip(), mode="eval")
-        call = ast.parse(f"f({text.strip()}\n)", mode="eval").body
+        quiet_parse(text.strip(), "eval")
+        call = quiet_parse(f"f({text.strip()}\n)", "eval").body
     except SyntaxError as error:
         raise BadSource(f"not an expression: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:
@@ -132,7 +144,7 @@ def _enclosed(text: str, node: ast.expr) -> bool:
 
 def _balanced(inner: str) -> bool:
     try:
-        ast.parse(f"({inner})", mode="eval")
+        quiet_parse(f"({inner})", "eval")
         parse(inner)
     except (SyntaxError, BadSource):
         return False

@@ -41,11 +41,14 @@ def _is_string(text: str) -> bool:
 
 
 def code(form: str, *parts: str) -> str:
-    """Source text with each % of the form replaced: `code("len(%)", target)`."""
+    """Source text with each % of the form replaced: `code("len(%)", target)`; as an atom before a dot."""
     texts = form.split("%")
     if len(texts) != len(parts) + 1:
         raise ValueError(f"code({form!r}) has {len(texts) - 1} places for {len(parts)} parts")
-    return texts[0] + "".join(part + text for part, text in zip(parts, texts[1:], strict=True))
+    filled = [
+        (atom(part) if text.startswith(".") else part) + text for part, text in zip(parts, texts[1:], strict=True)
+    ]
+    return texts[0] + "".join(filled)
 
 
 def _repeats(texts: list[str]) -> list[str]:
