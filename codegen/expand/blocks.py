@@ -28,7 +28,8 @@ class Block:
 
     `first`..`last` is what the tool wrote (the author's annotation line is not in it). `form` is the canonical
     text of what stands there, the hole left out. `broken`: the end mark is missing, or the text is not Python; `cut`:
-    the marks do not enclose whole statements of one suite. `returns`: the lines hold a return statement, which may be the author's.
+    the marks do not enclose whole statements of one suite. `returns`: the lines hold a return statement, which may
+    be the author's.
     """
 
     openers: tuple[Opener, ...]

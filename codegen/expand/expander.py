@@ -80,7 +80,8 @@ def read_file(source: Source, marks: Marks, library: Library | None = None) -> R
         base_tree, base_layout, base_found = tree, layout, found
     else:
         base_tree = parse_python("".join(base.lines))
-        base_layout = read_layout(base.lines)
+        number = {line: index for index, line in enumerate(base.origin, 1)}
+        base_layout = layout.mapped(number.get)
         base_found = marks.find(base_layout.comments)
     openers = tuple(mark for mark in base_found if isinstance(mark, Opener) and mark.place is None)
     return Reading(
@@ -103,27 +104,40 @@ def _damaged(block: Block) -> Block:
     return replace(block, seal="broken" if block.place == "return" else "edited")
 
 
+@dataclass(frozen=True)
+class Expansion:
+    """The report on one file, and the file taken apart where it holds marks."""
+
+    report: FileReport
+    reading: Reading | None = None
+
+
 def expand_bytes(path: str, data: bytes, library: Library, marks: Marks, options: Options) -> FileReport:
     """Expand the bytes of one file."""
+    return expand_file(path, data, library, marks, options).report
+
+
+def expand_file(path: str, data: bytes, library: Library, marks: Marks, options: Options) -> Expansion:
+    """Expand the bytes of one file, and keep what was read."""
     try:
         source = read_source(data)
         reading = read_file(source, marks, library)
     except Unreadable as error:
-        return _refuse(path, error.line, "unreadable", str(error), error.fix)
+        return Expansion(_refuse(path, error.line, "unreadable", str(error), error.fix))
     except SyntaxError as error:
-        return _not_python(path, error)
+        return Expansion(_not_python(path, error))
     if reading is None:
-        return FileReport(path, text=source.text)
+        return Expansion(FileReport(path, text=source.text))
     plan, imports = plan_reading(path, reading, library, options)
     report = compare(path, reading, plan, imports, options)
     if report.text is None:
-        return report
+        return Expansion(report, reading)
     try:
         source.encode(report.text)
     except Unreadable as error:
         finding = Finding(path, error.line, 1, "unreadable", str(error), "error", error.fix)
-        return replace(report, findings=(*report.findings, finding), text=None, changed=False, refused=True)
-    return report
+        report = replace(report, findings=(*report.findings, finding), text=None, changed=False, refused=True)
+    return Expansion(report, reading)
 
 
 def plan_reading(path: str, reading: Reading, library: Library, options: Options) -> tuple[Plan, list[NeededImport]]:
@@ -135,9 +149,18 @@ def plan_reading(path: str, reading: Reading, library: Library, options: Options
 
     places = Places(read_suites(reading.base_tree, layout, base.lines), layout, base.lines)
     planning = Planning(
-        path, reading.base_tree, base.lines, layout, places, library, options, line_of, _extracted(reading)
+        path,
+        reading.base_tree,
+        base.lines,
+        layout,
+        places,
+        library,
+        options,
+        line_of,
+        reading.openers,
+        _extracted(reading),
     )
-    plan = make_plan(planning, reading.openers)
+    plan = make_plan(planning)
     return plan, needed_imports(planning)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from codegen.diagnostics import Finding
-from codegen.expand.expander import expand_bytes, read_file, strip_bytes
+from codegen.expand.expander import Expansion, expand_file, strip_bytes
 from codegen.expand.files import NotWritten, replace_file
 from codegen.expand.marks import Marks
 from codegen.expand.model import FileReport, Options
@@ -42,27 +42,20 @@ class Job:
     def process(self, path: str, data: bytes) -> Outcome:
         """Work on bytes; a changed text is proven before it is handed on."""
         if self.action == "strip":
-            report = strip_bytes(path, data, self.marks, self.options)
+            done = Expansion(strip_bytes(path, data, self.marks, self.options))
         else:
-            report = expand_bytes(path, data, self.library, self.marks, self.options)
+            done = expand_file(path, data, self.library, self.marks, self.options)
+        report = done.report
         if self.action == "check" or report.text is None or not report.changed:
             return Outcome(report, data)
         new = read_source(data).encode(report.text)
-        problem = self._problem(path, data, new, report) if self.action == "write" else None
-        if problem:
-            return Outcome(_failed(report, "unproven", f"not written: {problem}", "Report this file."), data)
+        if self.action == "write":
+            calm = replace(self.options, force=False, adopt=False)
+            second = expand_file(path, new, self.library, self.marks, calm)
+            problem = problem_of(done, second, self.options.adopt)
+            if problem:
+                return Outcome(_failed(report, "unproven", f"not written: {problem}", "Report this file."), data)
         return Outcome(report, data, new)
-
-    def _problem(self, path: str, data: bytes, new: bytes, report: FileReport) -> str | None:
-        calm = replace(self.options, force=False, adopt=False)
-        adopted = self.options.adopt
-        return problem_of(
-            read_file(read_source(data), self.marks),
-            read_file(read_source(new), self.marks),
-            report,
-            lambda: expand_bytes(path, new, self.library, self.marks, calm),
-            adopted,
-        )
 
 
 def _failed(report: FileReport, code: str, message: str, fix: str) -> FileReport:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
@@ -101,7 +101,6 @@ class FileReport:
     text: str | None = None
     changed: bool = False
     refused: bool = False
-    details: dict[str, object] = field(default_factory=dict)
 
     @property
     def clean(self) -> bool:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from codegen.expand.comments import Layout
+from codegen.expand.comments import Layout, LogicalLine
 from codegen.expand.marks import Opener
 from codegen.expand.parsing import Function, first_line, is_docstring, last_line
 from codegen.expand.source import column_of
@@ -118,17 +118,18 @@ class Places:
         return Place(body, index, after, True, speaks_of=body, warnings=warnings)
 
     def _own_line(self, opener: Opener) -> Place:
-        comment, line = opener.comment, opener.line
+        line = opener.line
         column = column_of(self.lines[line - 1])
         chain = open_suites(self.root, line)
-        if clause := self._clause(opener):
-            header = column_of(self.lines[comment.next_line - 1])
+        below_line = self.layout.next_code(opener.last_line)
+        if below_line and (clause := self._clause(below_line)):
+            header = column_of(self.lines[below_line.first - 1])
             if column <= header or not any(suite.column == column for suite in chain):
                 warnings = () if column == header else (f"indented {column}, the {clause.clause} below it {header}",)
                 return self._below_header(clause, warnings, clause.clause)
             below = self.root
         else:
-            below = self._suite_of_next(chain, comment.next_line)
+            below = self._suite_of_next(chain, below_line.first if below_line else 0)
         if column <= below.column or below is chain[-1]:
             suite = below
         else:
@@ -144,13 +145,11 @@ class Places:
                 return suite
         return self.root
 
-    def _clause(self, opener: Opener) -> Suite | None:
-        """The clause whose header is the next code below the comment."""
-        comment = opener.comment
-        if comment.next_word not in CLAUSES:
+    def _clause(self, below: LogicalLine) -> Suite | None:
+        """The clause whose header is that line."""
+        if below.word not in CLAUSES:
             return None
-        end = self.layout.logical_end(comment.next_line)
-        return next((s for s in self.suites if s.clause == comment.next_word and s.header_end == end), None)
+        return next((s for s in self.suites if s.clause == below.word and s.header_end == below.last), None)
 
     def _in_suite(self, opener: Opener, suite: Suite, warnings: tuple[str, ...]) -> Place:
         index = sum(1 for statement in suite.statements if first_line(statement) < opener.line)

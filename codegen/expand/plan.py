@@ -7,7 +7,7 @@ so it is the same however often a file was expanded.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from codegen.diagnostics import Finding, Severity
 from codegen.expand.checks import Check, is_postcondition, read_check
@@ -21,16 +21,16 @@ from codegen.expand.planning import ENTRY, HERE, Plan, Planning
 from codegen.expand.scopes import dynamic_calls
 
 
-def make_plan(planning: Planning, openers: Sequence[Opener]) -> Plan:
+def make_plan(planning: Planning) -> Plan:
     """Plan every annotation; those that fail leave a finding."""
-    checked = [(opener, checks) for opener in openers if (checks := _read(planning, opener))]
+    checked = [(opener, checks) for opener in planning.openers if (checks := _read(planning, opener))]
     for opener, checks in checked:
         with _Reporting(planning, opener):
             _place(planning, opener, checks)
     for scope in list(planning.scopes.values()):
         if scope.on_return:
             with _Reporting(planning, scope.on_return[0].opener):
-                plan_returns(planning, scope, openers)
+                plan_returns(planning, scope)
     plan = planning.plan
     plan.blocks.sort(key=lambda block: (block.after, block.rank))
     return plan

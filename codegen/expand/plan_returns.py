@@ -7,10 +7,8 @@ checks see the state it leaves.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
 from codegen.expand.canonical import HOLE
-from codegen.expand.marks import Opener
 from codegen.expand.model import HOLE_NAME, SiteError
 from codegen.expand.parsing import first_line, last_line
 from codegen.expand.planning import RETURN, Planning, Scope
@@ -19,7 +17,7 @@ from codegen.expand.returns import Exit, falls_off, is_generator, returns_of
 from codegen.expand.suites import Suite
 
 
-def plan_returns(planning: Planning, scope: Scope, openers: Sequence[Opener]) -> None:
+def plan_returns(planning: Planning, scope: Scope) -> None:
     """Plan all exits of the scope's function. Raises SiteError."""
     checks = scope.on_return
     opener, function = checks[0].opener, checks[0].place.function
@@ -34,7 +32,7 @@ def plan_returns(planning: Planning, scope: Scope, openers: Sequence[Opener]) ->
     for leaving in exits:
         _at_return(planning, scope, leaving)
     if falls_off(function.body):
-        _at_end(planning, scope, body, openers)
+        _at_end(planning, scope, body)
     elif not exits:
         message = f"{function.name} never returns, so nothing is checked"
         planning.find(opener, "warning", "never-returns", message, "Remove the annotation.")
@@ -56,6 +54,7 @@ def _at_return(planning: Planning, scope: Scope, leaving: Exit) -> None:
     if statement.value is None:
         _add(planning, scope, after, suite, f"{name} = None\n{code}", None)
     else:
+        planning.unmarked(statement, "this return")
         _add(planning, scope, after, suite, f"{name} = {HOLE_NAME}\n{code}return {name}\n", statement)
 
 
@@ -66,10 +65,10 @@ def _usable_value(scope: Scope, value: ast.expr | None) -> str | None:
     return "None" if value is None or isinstance(value, ast.Name | ast.Constant) else None
 
 
-def _at_end(planning: Planning, scope: Scope, body: Suite, openers: Sequence[Opener]) -> None:
+def _at_end(planning: Planning, scope: Scope, body: Suite) -> None:
     after = planning.layout.logical_end(last_line(body.statements[-1]))
     own = {block.key[1]: block for block in planning.plan.blocks if block.key[0] == "own"}
-    for opener in openers:
+    for opener in planning.openers:
         if opener.line > after and opener.line in own and planning.places.find(opener).suite is body:
             after = opener.last_line
     if any(check.uses_result for check in scope.on_return):

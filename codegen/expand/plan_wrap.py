@@ -22,6 +22,7 @@ def plan_wrap(planning: Planning, opener: Opener, check: Check) -> None:
     if first_line(below) != opener.last_line + 1:
         raise SiteError("wrap", f"{id_} does not touch its statement", "Put it on the line right above.")
     planning.alone(place.suite, place.index, "statement")
+    planning.unmarked(below, "that statement")
     code = planning.code_of(check, place.suite.unit)
     tree = ast.parse(code)
     hole = next((node for node in ast.walk(tree) if _is_hole(node)), None)

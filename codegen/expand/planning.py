@@ -54,6 +54,7 @@ class Planning:
     library: Library
     options: Options
     line_of: Callable[[int], int]
+    openers: Sequence[Opener] = ()
     extracted: frozenset[str] = frozenset()
     plan: Plan = field(default_factory=Plan)
     scopes: dict[int, Scope] = field(default_factory=dict)
@@ -112,6 +113,14 @@ class Planning:
         if suite.inline or any(first_line(other) in lines or last_line(other) in lines for other in near):
             message = f"the {what} on line {self.line_of(statement.lineno)} shares its line with other code"
             raise SiteError("shared-line", message, "Give it a line of its own.", statement.lineno)
+
+    def unmarked(self, statement: ast.stmt, what: str) -> None:
+        """Make sure that a statement which a block is to hold has no annotation in it. Raises SiteError."""
+        inside = [o for o in self.openers if first_line(statement) <= o.line <= last_line(statement)]
+        if inside:
+            line = inside[0].line
+            message = f"the annotation on line {self.line_of(line)} is part of {what}, which a block has to hold"
+            raise SiteError("nested", message, "Put it on its own line above.", line)
 
     def add(
         self,

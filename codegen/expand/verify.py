@@ -6,36 +6,34 @@ Two parsers have to accept the text, the running interpreter's and libcst's. A t
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from codegen.expand.blocks import Block
-from codegen.expand.model import FileReport
 from codegen.expand.parsing import first_line, same_tree, suites_of
 
 if TYPE_CHECKING:
-    from codegen.expand.expander import Reading
+    from codegen.expand.expander import Expansion, Reading
 
 
-def problem_of(
-    old: Reading | None, new: Reading | None, report: FileReport, again: Callable[[], FileReport], adopted: bool
-) -> str | None:
-    """What is wrong with the expansion `report.text`; None when it holds. `again` expands that text once more.
+def problem_of(first: Expansion, second: Expansion, adopted: bool) -> str | None:
+    """What is wrong with the first expansion's text, given the expansion of that text; None when it holds.
 
     With `adopted`, hand-written checks became blocks, so the author's code is not compared.
     """
-    assert report.text is not None
-    if problem := _libcst_problem(report.text):
+    old, new, text = first.reading, second.reading, first.report.text
+    assert text is not None and old is not None
+    if problem := _libcst_problem(text):
         return problem
-    if old is None or new is None:
+    if second.report.refused:
+        return second.report.findings[0].message if second.report.findings else "it cannot be read again"
+    if new is None:
         return "the annotations are gone"
     if not adopted and new.base.lines != old.base.lines:
         return "taking the blocks out again does not give the text from before"
+    if not second.report.clean or second.report.changed or second.report.text != text:
+        return "a second expansion would change it again"
     if not adopted and not same_tree(_without_blocks(new), old.base_tree):
         return "the code outside the blocks is not what it was"
-    second = again()
-    if not second.clean or second.changed or second.text != report.text:
-        return "a second expansion would change it again"
     return None
 
 

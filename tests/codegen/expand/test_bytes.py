@@ -121,7 +121,7 @@ def test_26_stubs_overloads_and_empty_bodies_are_skipped_with_a_warning() -> Non
 @pytest.mark.parametrize(
     "text",
     [
-        "match x:\n    case [a, *rest] if a:\n        # VAL: VAL_POSITIVE(a)\n        pass\n    case {**b}:\n        1\n",
+        "match x:\n    case [a, *b]:\n        # VAL: VAL_POSITIVE(a)\n        pass\n    case 2:\n        1\n",
         "try:\n    x()\nexcept* ValueError as group:\n    # VAL: VAL_NON_EMPTY(group.exceptions)\n    pass\n",
         "with (open(x) as f, open(y) as g):\n    # VAL: VAL_POSITIVE(z)\n    pass\n",
         "def take(a, /, *, b: int = 3):  # VAL: VAL_POSITIVE(b)\n    return a\n",

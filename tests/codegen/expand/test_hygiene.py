@@ -40,7 +40,7 @@ def test_21_functions_that_look_at_their_names_are_reported() -> None:
         "def take(xs):\n    # VAL: VAL_TYPE_CHECK(xs, list)\n    isinstance = 1\n    return xs\n",
         "def outer(isinstance):\n    def take(xs):\n        # VAL: VAL_TYPE_CHECK(xs, list)\n        return xs\n",
         "from mine import isinstance\n\n\ndef take(xs):\n    # VAL: VAL_TYPE_CHECK(xs, list)\n    return xs\n",
-        "def isinstance(): ...\nclass A:\n    def take(self, xs):\n        # VAL: VAL_TYPE_CHECK(list)\n        return 1\n",
+        "def isinstance(): ...\nclass A:\n    def take(self, xs):\n        # VAL: VAL_TYPE_CHECK(list)\n        xs()\n",
     ],
 )
 def test_22_a_shadowed_builtin_is_refused(text: str) -> None:

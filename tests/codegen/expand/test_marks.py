@@ -129,7 +129,7 @@ def test_30_a_moved_block_follows_its_annotation() -> None:
 
 
 def test_30_marks_across_suites_are_broken_and_force_does_not_guess() -> None:
-    text = "def take(x):\n    # VAL: VAL_POSITIVE\n    if x:\n        y = 1\n        # END VAL 123456\n        z = 2\n    return x\n"
+    text = "def take(x):\n    # VAL: VAL_POSITIVE\n    if x:\n        y = 1\n        # END VAL 123456\n        z = 2\n"
     assert problem(text)[1] == "edited"
     assert report(text, force=True).text is None
 
@@ -254,7 +254,8 @@ def long_library(tmp_path: Path) -> Any:
     (folder / "VAL_LONG.yaml").write_text(
         f'id: VAL_LONG\nversion: 1\nsince: "0.1"\ntag: VAL\nsummary: The value passes a long test.\ntarget: required\n'
         f'error: ValueError\nmessage: "{{{{ where }}}}{{{{ label }}}} failed"\ntemplate: |\n{rows}\n'
-        'examples:\n  - use: VAL_LONG(x)\n    given: limit = 1\n    passes: [x = 9]\n    raises:\n      x = 1: "check: x failed"\n',
+        "examples:\n  - use: VAL_LONG(x)\n    given: limit = 1\n    passes: [x = 9]\n"
+        '    raises:\n      x = 1: "check: x failed"\n',
         encoding="utf-8",
     )
     library = load_library(tmp_path)
