@@ -183,12 +183,11 @@ function drawPanel(panel, index, svg) {
     }
   });
   for (const [start, end, version] of panel.trainings) {
-    const wide = x(end) - x(start);
+    const left = Math.max(x(start), GUTTER), right = Math.min(x(end), width - RIGHT), wide = right - left;
     panel.lanes.forEach((lane, n) => {
-      if (!lane.role.includes("training") || wide < 24 || end < view[0] || start > view[1]) return;
+      if (!lane.role.includes("training") || wide < 24) return;
       const name = wide > 84 ? `train ${version} → ${version + 1}` : `${version}→${version + 1}`;
-      const middle = (Math.max(x(start), GUTTER) + Math.min(x(end), width - RIGHT)) / 2;
-      make("text", {x: middle, y: laneY(n) + LANE / 2 + 4, "text-anchor": "middle", class: "num",
+      make("text", {x: (left + right) / 2, y: laneY(n) + LANE / 2 + 4, "text-anchor": "middle", class: "num",
         style: "fill: var(--on-training); font-size: 11px; font-weight: 600"}, body, name);
     });
   }

@@ -20,7 +20,8 @@ class CostModel:
     `step_seconds + n · sequence_seconds + k · kv_token_seconds`; each sequence gains one token per step. While
     a prefill runs, a step takes `1 + prefill_interference` times as long. Training takes
     `train_fixed_seconds + tokens ÷ (train_tokens_per_second · training devices)`. A sync takes
-    `sync_seconds + sync_member_seconds · members`.
+    `sync_seconds + sync_member_seconds · members`; who has joined a weight group that is not complete gives up after
+    `group_timeout_seconds`.
 
     The default is an 8B dense model in bfloat16 on one 80 GB device per rank: weights 16.4 GB at 3.35 TB/s (the
     floor is 4.9 ms a step), 144 KiB of KV per token, prefill and training at about half of the dense peak;
@@ -42,6 +43,7 @@ class CostModel:
     sync_seconds: float = 0.8
     sync_member_seconds: float = 0.15
     form_group_seconds: float = 0.3
+    group_timeout_seconds: float = 60.0
     drain_seconds: float = 0.05
     release_seconds: float = 0.3
     release_bytes: int = 66_000_000_000

@@ -76,7 +76,6 @@ class Fleet:
             case a.Pause() | a.Resume():
                 self._to_rank(command, command.rank, cost.pause_seconds + late, lambda: self._pause(command))
             case a.Release():
-                self._check_idle(command, command.rank)
                 self._to_rank(command, command.rank, cost.release_seconds + late, lambda: self._release(command))
             case a.WakeKV() | a.ResetCache():
                 waking = cost.wake_seconds if isinstance(command, a.WakeKV) else cost.reset_cache_seconds
@@ -147,6 +146,7 @@ class Fleet:
         return self._stats(command, command.rank)
 
     def _release(self, command: a.Release) -> a.Event:
+        self._check_idle(command, command.rank)
         self.engines[command.rank].discard()
         return a.MemoryReleased(
             command=command.id,

@@ -37,7 +37,8 @@ class Transfers:
         self._groups: dict[int, WeightGroup] = {}
 
     def form(self, epoch: int, members: tuple[int, ...]) -> None:
-        """Open the group. Raises ContractBroken for a second group of one epoch or a group without members."""
+        """Open the group. Raises ContractBroken for a second group of one epoch, and for members that are none or
+        doubled."""
         if epoch in self._groups or not members or len(set(members)) < len(members):
             raise ContractBroken(f"weight group of epoch {epoch} with members {members} cannot be formed")
         self._groups[epoch] = WeightGroup(epoch, members)
@@ -53,18 +54,29 @@ class Transfers:
             self.clock.after(0.0, lambda: then(None))
         elif len(group.joined) == len(group.members) + 1:
             seconds = self.cost.sync_time(len(group.members))
-            group.ticket = self.clock.after(seconds, lambda: self._complete(group, seconds))
+            self._plan(group, seconds, lambda: self._complete(group, seconds))
+        elif len(group.joined) == 1:
+            self._plan(group, self.cost.group_timeout_seconds, lambda: self._break(group))
 
     def lose(self, rank: int) -> None:
         """The rank is dead; groups that still need it break."""
         for group in self._groups.values():
             if rank in group.members and not group.broken:
-                group.broken = True
-                if group.ticket is not None:
-                    self.clock.cancel(group.ticket)
-                for who, then in group.joined.items():
-                    if who != rank:
-                        self.clock.after(0.0, lambda then=then: then(None))  # type: ignore[misc]
+                group.joined.pop(rank, None)
+                self._break(group)
+
+    def _plan(self, group: WeightGroup, seconds: float, then: Callable[[], None]) -> None:
+        """What happens to the group next, instead of what was planned before."""
+        if group.ticket is not None:
+            self.clock.cancel(group.ticket)
+        group.ticket = self.clock.after(seconds, then)
+
+    def _break(self, group: WeightGroup) -> None:
+        group.broken = True
+        if group.ticket is not None:
+            self.clock.cancel(group.ticket)
+        for then in group.joined.values():
+            self.clock.after(0.0, lambda then=then: then(None))  # type: ignore[misc]
 
     def _complete(self, group: WeightGroup, seconds: float) -> None:
         del self._groups[group.epoch]

@@ -1,0 +1,69 @@
+"""The example a newcomer runs first: three schemes, one table, one picture."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from roll_ts.observe.journal import read_journal
+from roll_ts.sim.comparison import BadConfiguration, Comparison, simulate_file
+from tests.roll_ts.sim.test_config import FOUR_GPUS
+
+
+@pytest.fixture(scope="module")
+def example() -> tuple[Comparison, float, list[str]]:
+    told: list[str] = []
+    begun = time.process_time()
+    comparison = simulate_file(FOUR_GPUS, told.append)
+    comparison.text()
+    return comparison, time.process_time() - begun, told
+
+
+def test_the_example_takes_under_ten_seconds(example: tuple[Comparison, float, list[str]]) -> None:
+    _, seconds, told = example
+    assert seconds < 10.0
+    assert told == ["simulating co-located", "simulating disaggregated", "simulating time-sharing"]
+
+
+def test_every_scheme_finishes_the_same_number_of_steps_and_regenerates_nothing(
+    example: tuple[Comparison, float, list[str]],
+) -> None:
+    comparison = example[0]
+    assert comparison.ok
+    for run in comparison.runs:
+        assert len(run.report.steps) == comparison.config.steps
+        assert run.report.tokens.regenerated == run.report.tokens.lost == 0
+
+
+def test_time_sharing_idles_least_and_co_location_most_but_one(
+    example: tuple[Comparison, float, list[str]],
+) -> None:
+    idle = {run.scheme.policy: sum(s["idle"] for s in run.report.devices.values()) / 4 for run in example[0].runs}
+    assert idle["time_sharing"] < idle["colocated"] and idle["time_sharing"] < idle["disaggregated"]
+    steps = {run.scheme.policy: run.report.step_seconds for run in example[0].runs}
+    assert steps["time_sharing"] < steps["disaggregated"] < steps["colocated"]
+    migrations = {run.scheme.policy: run.report.tokens.migrations for run in example[0].runs}
+    assert migrations["colocated"] == 0 < migrations["time_sharing"]
+
+
+def test_the_folder_holds_picture_report_journals_and_timelines(
+    example: tuple[Comparison, float, list[str]], tmp_path: Path
+) -> None:
+    comparison = example[0]
+    files = comparison.write(tmp_path / "out")
+    assert sorted(files) == sorted((tmp_path / "out").iterdir()) and len(files) == 8
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert list(report["schemes"]) == ["co-located", "disaggregated", "time-sharing"]
+    assert read_journal(tmp_path / "out" / "time-sharing.journal.jsonl") == comparison.runs[2].journal
+    assert "Three ways to share four GPUs" in (tmp_path / "out" / "picture.html").read_text()
+
+
+def test_a_bad_file_is_refused_with_all_its_problems(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text("name: x\nsteps: 0\n")
+    with pytest.raises(BadConfiguration, match="rollout = ") as caught:
+        simulate_file(path)
+    assert {problem.key for problem in caught.value.problems} == {"rollout", "schemes"}
