@@ -77,7 +77,7 @@ class _Trace:
 
     def span(self, process: int, lane: int, name: str, start: float, end: float, **args: Any) -> None:
         """A slice from `start` to `end` seconds."""
-        record = self._record("X", process, lane, name, start) | {"dur": self._us(end) - self._us(start)}
+        record = self._record("X", process, lane, name, start) | {"dur": round(self._us(end) - self._us(start), 3)}
         if name in _COLORS:
             record["cname"] = _COLORS[name]
         self.records.append(record | ({"args": args} if args else {}))

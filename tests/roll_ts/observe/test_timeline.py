@@ -7,10 +7,15 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from roll_ts.core import alphabet as a
 from roll_ts.observe.intervals import read_history
+from roll_ts.observe.journal import Journal
 from roll_ts.observe.timeline import CONTROL, DEVICES, ROLLOUTS, buffer_levels, make_timeline, write_timeline
+from roll_ts.sim.faults import Fault, Faults, Kill
 from tests.roll_ts.observe.handmade import Script, finished_run, moved_turn, tick
+from tests.roll_ts.sim.small import run
 
 Record = dict[str, Any]
 
@@ -23,17 +28,29 @@ def names(trace: Record) -> dict[tuple[int, int], str]:
     return {(r["pid"], r["tid"]): r["args"]["name"] for r in trace["traceEvents"] if r["name"] == "thread_name"}
 
 
-def test_slices_of_a_lane_nest() -> None:
+TROUBLE = Faults(
+    on_commands=(Fault("drop", "Drain", rank=0), Fault("drop", "LoadWeights", nth=6), Fault("drop", "Dispatch", nth=9)),
+    kills=(Kill(25.0, 3),),
+    environment_failure_rate=0.05,
+    environment_hang_rate=0.01,
+)
+
+
+@pytest.mark.parametrize(
+    "journal", [finished_run(), run(), run(faults=TROUBLE)], ids=["hand", "plain", "trouble"]
+)
+def test_slices_of_a_lane_nest(journal: Journal) -> None:
     lanes: dict[tuple[int, int], list[Record]] = defaultdict(list)
-    for record in slices(make_timeline(finished_run())):
+    for record in slices(make_timeline(journal)):
         lanes[record["pid"], record["tid"]].append(record)
     for records in lanes.values():
         stack: list[float] = []
         for record in sorted(records, key=lambda r: (r["ts"], -r["dur"])):
-            while stack and stack[-1] <= record["ts"]:
+            # times are written to a thousandth of a microsecond
+            while stack and stack[-1] <= record["ts"] + 0.002:
                 stack.pop()
             end = record["ts"] + record["dur"]
-            assert not stack or end <= stack[-1], f"{record} sticks out of the slice around it"
+            assert not stack or end <= stack[-1] + 0.002, f"{record} sticks out of the slice around it"
             stack.append(end)
 
 
