@@ -267,8 +267,12 @@ def handmade() -> dict[str, str]:
     pipes = CLEAN.replace("| Money | - | DONE", r"| Money \| cents `a\|b` | - | DONE").replace(
         "Who rounds?", r"a \| b, or `x \| y`?"
     )
-    foreign = CLEAN.replace("# The till", "# Die Kasse: 收银台").replace("title: The till", "title: 'Die Kasse: 收银台'")
-    foreign = foreign.replace("one place rounds", "一处取整，且只在一处").replace("first draft", "第一稿 — первый черновик")
+    foreign = CLEAN.replace("# The till", "# Die Kasse: 收银台").replace(
+        "title: The till", "title: 'Die Kasse: 收银台'"
+    )
+    foreign = foreign.replace("one place rounds", "一处取整，且只在一处").replace(
+        "first draft", "第一稿 — первый черновик"
+    )
     foreign = foreign.replace("### Step 1: Money", "### Step 1: Деньги").replace("| 1 | Money |", "| 1 | Деньги |")
     foreign = foreign.replace("def parse(text: str)", "def parse(текст: str)").replace("float(text)", "float(текст)")
     columns = CLEAN.replace(
@@ -279,7 +283,9 @@ def handmade() -> dict[str, str]:
     )
     tildes = CLEAN.replace("```python", "~~~~ python").replace("```\n\n#", "~~~~\n\n#")
     loose = CLEAN.replace("\n- ", "\n* ").replace("* deps:", "* **deps**:").replace("* status:", "* **status:**")
-    padded = CLEAN.replace("| `shop.till.Till` | 5.2.1 | NOT_STARTED | - |", "| `shop.till.Till`         | 5.2.1 | NOT_STARTED | - |")
+    padded = CLEAN.replace(
+        "| `shop.till.Till` | 5.2.1 | NOT_STARTED | - |", "| `shop.till.Till`         | 5.2.1 | NOT_STARTED | - |"
+    )
     return {
         "plain": CLEAN,
         "crlf": CLEAN.replace("\n", "\r\n"),
@@ -306,7 +312,8 @@ class Random:
     methods: list[tuple[int, str, str, str]] = field(default_factory=list)
 
 
-WORDS = "sum till 税 cent naïve | pipe `a|b` *star* under_score [x] <tag> 1. # \\ back ünï ж".split(" ")
+WORDS = ["sum", "till", "税", "cent", "naïve", "|", "pipe", "`a|b`", "*star*", "under_score", "[x]", "<tag>"]
+WORDS += ["1.", "#", "\\", "back", "ünï", "ж", "&", "a_b"]
 STATUSES = ("NOT_STARTED", "IN_PROGRESS", "DONE", "STALE", "BLOCKED", "FAILED")
 
 
@@ -322,7 +329,16 @@ def generated(seed: int) -> Random:
     out += ["## Version history", "", "| Version | Date | Change |", "|---|---|---|"]
     out += [f"| 0.{n} | 2026-01-{n + 1:02} | {_cell(rng)} |" for n in range(seed % 4 + 1)] + [""]
     out += ["## Iteration log", "", "| Round | Date | Asked | Changed | Decisions |", "|---|---|---|---|---|", ""]
-    out += ["## 1. Goals and scope", "", f"{bullet} G-1: {_words(rng)}", "", "## 2. Architecture and integration", "", "x", ""]
+    out += [
+        "## 1. Goals and scope",
+        "",
+        f"{bullet} G-1: {_words(rng)}",
+        "",
+        "## 2. Architecture and integration",
+        "",
+        "x",
+        "",
+    ]
     out += ["## 3. Decisions", ""]
     for number in range(1, rng.randint(2, 6)):
         title = _words(rng, 2)
@@ -345,14 +361,28 @@ def generated(seed: int) -> Random:
             out += [*[""] * blank, f"{fence}python", f"def {function}(x: int) -> int:", "    # ## 6. Plan", ""]
             out += ["    return x", fence, ""]
             ids.append(ident)
-    out += ["## 6. Plan", "", "### 6.2 Steps", "", "| Step | Title | Depends | Status | Commit |", "|---|---|---|---|---|"]
+    out += [
+        "## 6. Plan",
+        "",
+        "### 6.2 Steps",
+        "",
+        "| Step | Title | Depends | Status | Commit |",
+        "|---|---|---|---|---|",
+    ]
     for number in range(1, rng.randint(2, 5)):
         title, status = _words(rng, 2), rng.choice(STATUSES)
         made.steps[number] = (title, status)
         wide = " " * rng.choice([0, 0, 3])
         out.append(f"| {number} | {_cell_of(title)} | {number - 1 or '-'} | {status}{wide} | - |")
     for number in made.steps:
-        out += ["", f"### Step {number}: x", "", f"{bullet} purpose: {_escaped(_words(rng))}", f"{bullet} depends: {number - 1 or '-'}", ""]
+        out += [
+            "",
+            f"### Step {number}: x",
+            "",
+            f"{bullet} purpose: {_escaped(_words(rng))}",
+            f"{bullet} depends: {number - 1 or '-'}",
+            "",
+        ]
         out += ["| Method | Section | Status | Digest |", "|:---|---|:-:|---|"]
         for ident in ids[number - 1 :: len(made.steps)]:
             status = rng.choice(STATUSES)

@@ -36,5 +36,5 @@ def formatted(text: str) -> str:
 
 def changed_lines(old: str, new: str) -> tuple[list[str], list[str]]:
     """The lines, ends included, that are only in the old and only in the new text."""
-    diff = list(difflib.ndiff(split_lines(old), split_lines(new)))
-    return [d[2:] for d in diff if d.startswith("- ")], [d[2:] for d in diff if d.startswith("+ ")]
+    diff = list(difflib.unified_diff(split_lines(old), split_lines(new), n=0))[2:]
+    return [d[1:] for d in diff if d.startswith("-")], [d[1:] for d in diff if d.startswith("+")]
