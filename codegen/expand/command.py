@@ -81,7 +81,7 @@ def execute(request: Request) -> Iterator[Outcome]:
 
         library = load_library(settings.folder)
         dry = request.check or request.diff
-        return Job(library, Marks(library.tags()), options, request.action, dry)
+        return Job(library, Marks(library.tags()), options, request.action, dry, not request.prefilter)
 
     if request.paths == ("-",):
         yield _standard_input(request, job())

@@ -49,8 +49,8 @@ class Reading:
         return (*self.blocks, *self.orphans)
 
 
-def read_file(source: Source, marks: Marks, library: Library | None = None) -> Reading | None:
-    """Take the text apart; None when it has no mark of ours. Raises SyntaxError."""
+def read_file(source: Source, marks: Marks, library: Library | None = None, unmarked: bool = False) -> Reading | None:
+    """Take the text apart; None when it has no mark of ours, unless `unmarked`. Raises SyntaxError."""
 
     def wraps(id: str) -> bool:
         return library is not None and id in library and library.get(id).placement == "wrap"
@@ -59,7 +59,7 @@ def read_file(source: Source, marks: Marks, library: Library | None = None) -> R
     try:
         layout = read_layout(source.lines)
         found = marks.find(layout.comments)
-        if not found:
+        if not found and not unmarked:
             return None
         tree = parse_python(source.text)
     except SyntaxError:
@@ -117,11 +117,13 @@ def expand_bytes(path: str, data: bytes, library: Library, marks: Marks, options
     return expand_file(path, data, library, marks, options).report
 
 
-def expand_file(path: str, data: bytes, library: Library, marks: Marks, options: Options) -> Expansion:
-    """Expand the bytes of one file, and keep what was read."""
+def expand_file(
+    path: str, data: bytes, library: Library, marks: Marks, options: Options, unmarked: bool = False
+) -> Expansion:
+    """Expand the bytes of one file, and keep what was read. `unmarked` sends files without marks all the way, too."""
     try:
         source = read_source(data)
-        reading = read_file(source, marks, library)
+        reading = read_file(source, marks, library, unmarked)
     except Unreadable as error:
         return Expansion(_refuse(path, error.line, "unreadable", str(error), error.fix))
     except SyntaxError as error:

@@ -20,13 +20,17 @@ Action = Literal["write", "check", "strip"]
 
 @dataclass(frozen=True)
 class Job:
-    """One call's library and options. A `dry` job proves its text, but never writes."""
+    """One call's library and options. A `dry` job proves its text, but never writes.
+
+    `unmarked` sends files without any mark through the whole expansion, too.
+    """
 
     library: Library
     marks: Marks
     options: Options
     action: Action = "write"
     dry: bool = False
+    unmarked: bool = False
 
     def run(self, path: str, data: bytes) -> Outcome:
         """Work on one file's bytes, and put the result on disk unless the job is dry."""
@@ -44,7 +48,7 @@ class Job:
         if self.action == "strip":
             done = Expansion(strip_bytes(path, data, self.marks, self.options))
         else:
-            done = expand_file(path, data, self.library, self.marks, self.options)
+            done = expand_file(path, data, self.library, self.marks, self.options, self.unmarked)
         report = done.report
         if self.action == "check" or report.text is None or not report.changed:
             return Outcome(report, data)
