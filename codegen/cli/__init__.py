@@ -13,7 +13,7 @@ import sys
 
 from codegen.diagnostics import UsageError
 
-COMMANDS = ("expand", "patterns", "document", "plan", "drift", "step", "prompts")
+COMMANDS = ("expand", "patterns", "document", "plan", "drift", "step", "view", "prompts")
 
 
 def main(argv: list[str] | None = None) -> int:
