@@ -168,8 +168,6 @@ def _finish(row: str, parts: list[Any], site: Site) -> list[str]:
     if len(whole) <= site.width:
         return [whole]
     split = lines(parts, site.width - len(indent) - len(_UNIT))
-    if len(split) == 1:
-        return [whole]
     before, after = row.split(_MESSAGE)
     opened = "" if before.endswith("(") else "("
     return [before + opened, *(indent + _UNIT + line for line in split), indent + (")" if opened else "") + after]

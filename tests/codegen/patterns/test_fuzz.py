@@ -23,9 +23,7 @@ from codegen.patterns import (
 from codegen.patterns.yaml_source import YamlError, read_yaml
 
 LIBRARY = load_library()
-FILES = [
-    path.read_text(encoding="utf-8").replace(id, "VAL_DAMAGED") for id, path in sorted(LIBRARY.layers[0].items())
-]
+FILES = [path.read_text(encoding="utf-8").replace(id, "VAL_DAMAGED") for id, path in sorted(LIBRARY.layers[0].items())]
 MARKS = [
     *" \n:{}[]-|>'\"%#&*!?,\\0~x\t()=",
     "{{",
@@ -94,6 +92,7 @@ def _try(folder: Path) -> str:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1500)
 def test_no_damaged_file_crashes_the_loader_or_renders_to_broken_code(tmp_path: Path) -> None:
     counts = load_damaged(tmp_path, 6_000, seed=20)
     print(counts)
@@ -101,6 +100,7 @@ def test_no_damaged_file_crashes_the_loader_or_renders_to_broken_code(tmp_path: 
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1500)
 @given(st.text(max_size=400))
 @settings(deadline=None, max_examples=20_000, suppress_health_check=list(HealthCheck))
 def test_any_text_is_read_as_yaml_or_refused_with_a_place(text: str) -> None:
@@ -111,6 +111,7 @@ def test_any_text_is_read_as_yaml_or_refused_with_a_place(text: str) -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1500)
 @given(st.sampled_from(LIBRARY.ids()), st.lists(st.sampled_from(ARGUMENTS), max_size=14).map("".join))
 @settings(deadline=None, max_examples=15_000, suppress_health_check=list(HealthCheck))
 def test_any_arguments_are_refused_or_render_to_code_that_parses(id: str, text: str) -> None:
