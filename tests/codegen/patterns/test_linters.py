@@ -60,6 +60,7 @@ def test_expansions_pass_mypy(module: Path) -> None:
 
 @pytest.mark.slow
 def test_expansions_mean_the_same_after_a_formatter(module: Path) -> None:
+    pytest.importorskip("black")
     source = module.read_text(encoding="utf-8")
     for formatter in (["ruff", "format", "--config", str(ROOT / "pyproject.toml"), "-"], ["black", "-q", "-"]):
         command = [sys.executable, "-m", *formatter]
