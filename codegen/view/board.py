@@ -9,7 +9,7 @@ from codegen.document.reasons import Reasons
 from codegen.document.review import subjects
 from codegen.drift.report import DriftReport
 from codegen.plan.progress import Progress, StepProgress
-from codegen.view.layers import Edge, Node, draw
+from codegen.view.layers import Edge, Node, Shape, draw
 
 COLUMNS = ("NOT_STARTED", "IN_PROGRESS", "BLOCKED", "FAILED", "STALE", "DONE")
 
@@ -64,7 +64,7 @@ def decision_graph(document: Document) -> str:
     nodes = [
         Node(
             decision.id,
-            f"{decision.id} {decision.title}",
+            f"{decision.id} {decision.title.replace('`', '')}",
             f"{decision.status}, {known[decision.id].verdict.lower().replace('_', ' ')}",
             f"#{decision.id.lower()}",
             decision.status,
@@ -72,11 +72,17 @@ def decision_graph(document: Document) -> str:
         for decision in document.decisions
     ]
     nodes += [
-        Node(home, module, f"{home}, {counts[home]} entries", f"#s-{home}", "module")
+        Node(
+            home,
+            module,
+            f"{home}, {counts[home]} {'entry' if counts[home] == 1 else 'entries'}",
+            f"#s-{home}",
+            "module",
+        )
         for home, module in modules.items()
     ]
     columns = {node.id: int(node.status == "module") for node in nodes}
-    return draw(nodes, edges, "Decisions and the modules that follow them", columns)
+    return draw(nodes, edges, "Decisions and the modules that follow them", Shape(340, 190), columns)
 
 
 def shares(report: DriftReport) -> list[Share]:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 190, 44, 70, 14, 12
+HEIGHT, GAP_Y, MARGIN = 44, 14, 12
 _SWEEPS = 6
-_LINE = 28
+_CHARACTER = 6.9  # pixels, on the wide side for the page's 12 px type
 
 
 @dataclass(frozen=True)
@@ -35,27 +35,42 @@ class Edge:
     end: str
 
 
-def draw(nodes: Sequence[Node], edges: Sequence[Edge], label: str, columns: dict[str, int] | None = None) -> str:
-    """The graph as an `<svg>` element; `columns` fixes the column of every node instead of the longest way."""
+@dataclass(frozen=True)
+class Shape:
+    """Width of a node and of the gap between columns, in pixels."""
+
+    width: int = 190
+    gap: int = 70
+
+
+def draw(
+    nodes: Sequence[Node],
+    edges: Sequence[Edge],
+    label: str,
+    shape: Shape = Shape(),
+    columns: dict[str, int] | None = None,
+) -> str:
+    """The graph as an `<svg>` element; `columns` fixes the column of every node instead of the longest way, and then
+    the first column keeps its order."""
     if not nodes:
         return ""
     known = {node.id for node in nodes}
     edges = [edge for edge in dict.fromkeys(edges) if {edge.start, edge.end} <= known and edge.start != edge.end]
     place = columns or longest_ways([node.id for node in nodes], edges)
-    rows = _ordered(nodes, edges, place)
+    rows = _ordered(nodes, edges, place, keep_first=columns is not None)
     position = {
-        ident: (MARGIN + column * (WIDTH + GAP_X), MARGIN + row * (HEIGHT + GAP_Y))
+        ident: (MARGIN + column * (shape.width + shape.gap), MARGIN + row * (HEIGHT + GAP_Y))
         for column, idents in rows.items()
         for row, ident in enumerate(idents)
     }
-    width = 2 * MARGIN + (max(rows) + 1) * (WIDTH + GAP_X) - GAP_X
+    width = 2 * MARGIN + (max(rows) + 1) * (shape.width + shape.gap) - shape.gap
     height = 2 * MARGIN + max(map(len, rows.values())) * (HEIGHT + GAP_Y) - GAP_Y
     parts = [
         f'<svg class="graph" role="img" aria-label="{escape(label)}" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">'
     ]
-    parts += [_edge(position[edge.start], position[edge.end]) for edge in edges]
-    parts += [_node(node, *position[node.id]) for node in nodes]
+    parts += [_edge(position[edge.start], position[edge.end], shape) for edge in edges]
+    parts += [_node(node, *position[node.id], shape) for node in nodes]
     return "\n".join([*parts, "</svg>"])
 
 
@@ -82,7 +97,9 @@ def longest_ways(nodes: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:
     return found
 
 
-def _ordered(nodes: Sequence[Node], edges: Sequence[Edge], place: dict[str, int]) -> dict[int, list[str]]:
+def _ordered(
+    nodes: Sequence[Node], edges: Sequence[Edge], place: dict[str, int], keep_first: bool
+) -> dict[int, list[str]]:
     rows: dict[int, list[str]] = {}
     for node in nodes:
         rows.setdefault(place[node.id], []).append(node.id)
@@ -92,6 +109,8 @@ def _ordered(nodes: Sequence[Node], edges: Sequence[Edge], place: dict[str, int]
         around[edge.end].append(edge.start)
     for sweep in range(_SWEEPS):
         for column in sorted(rows, reverse=bool(sweep % 2)):
+            if keep_first and column == min(rows):
+                continue
             at = {ident: row for idents in rows.values() for row, ident in enumerate(idents)}
             side = [other for other in rows if (other > column if sweep % 2 else other < column)]
             beside = {ident for other in side for ident in rows[other]}
@@ -104,23 +123,24 @@ def _ordered(nodes: Sequence[Node], edges: Sequence[Edge], place: dict[str, int]
     return dict(sorted(rows.items()))
 
 
-def _edge(start: tuple[int, int], end: tuple[int, int]) -> str:
-    x1, y1 = start[0] + WIDTH, start[1] + HEIGHT // 2
+def _edge(start: tuple[int, int], end: tuple[int, int], shape: Shape) -> str:
+    x1, y1 = start[0] + shape.width, start[1] + HEIGHT // 2
     x2, y2 = end[0], end[1] + HEIGHT // 2
     back = "" if x2 > x1 else ' class="back"'
-    bend = max(GAP_X // 2, abs(x2 - x1) // 2)
+    bend = max(shape.gap // 2, abs(x2 - x1) // 2)
     return f'<path{back} d="M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}"/>'
 
 
-def _node(node: Node, x: int, y: int) -> str:
+def _node(node: Node, x: int, y: int, shape: Shape) -> str:
+    room = int((shape.width - 20) / _CHARACTER)
     return (
         f'<a href="{escape(node.href)}"><g class="node {escape(node.status)}">'
         f"<title>{escape(node.title)}{escape(f' ({node.note})') if node.note else ''}</title>"
-        f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="7"/>'
-        f'<text x="{x + 10}" y="{y + 18}">{escape(_cut(node.title))}</text>'
-        f'<text class="note" x="{x + 10}" y="{y + 34}">{escape(_cut(node.note))}</text></g></a>'
+        f'<rect x="{x}" y="{y}" width="{shape.width}" height="{HEIGHT}" rx="7"/>'
+        f'<text x="{x + 10}" y="{y + 18}">{escape(_cut(node.title, room))}</text>'
+        f'<text class="note" x="{x + 10}" y="{y + 34}">{escape(_cut(node.note, room))}</text></g></a>'
     )
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LINE else text[: _LINE - 1].rstrip() + "…"
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 1].rstrip() + "…"

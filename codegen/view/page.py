@@ -10,6 +10,7 @@ from markupsafe import Markup
 from codegen.document.model import Document
 from codegen.document.review import subjects
 from codegen.drift.code import Code
+from codegen.drift.compare import PENDING
 from codegen.drift.report import drift
 from codegen.plan.progress import progress
 from codegen.view.board import decision_graph, shares, step_columns, step_graph
@@ -24,11 +25,14 @@ def page(document: Document, code: Code) -> str:
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
     state = progress(document)
     report = drift(document, code)
+    shown = [finding for finding in report.findings if finding.code != PENDING]
     reviewed = subjects(document)
     return template.render(
         document=document,
         state=state,
         report=report,
+        findings=sorted(shown, key=lambda finding: finding.severity),
+        pending=len(report.findings) - len(shown),
         columns=step_columns(state),
         shares=shares(report),
         approved=sum(subject.verdict == "APPROVED" for subject in reviewed.values()),
