@@ -108,7 +108,7 @@ class SteppedEngine:
         self._paused = False
         self._closing = False
         self._stats = EngineStats(0, 0, 0, 0, EngineState.NO_WEIGHTS)
-        self._core: Core
+        self.core: Core
         started: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, args=(make_core, started), daemon=True, name=name)
         self._thread.start()
@@ -199,7 +199,7 @@ class SteppedEngine:
 
     def _run(self, make_core: Callable[[], Core], started: Future[None]) -> None:
         try:
-            self._core = make_core()
+            self.core = make_core()
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits for the start
             self._end(EngineDeadError(f"{self._name} never started: {error}"))
             started.set_exception(error)
@@ -214,7 +214,7 @@ class SteppedEngine:
             self._end(EngineDeadError(failure))
         else:
             self._end(NotServableError(f"{self._name} is closed: {_WAY_ON[EngineState.CLOSED]}"))
-        self._core.close()
+        self.core.close()
 
     def _serve(self) -> None:
         while not self._closing:
@@ -226,7 +226,7 @@ class SteppedEngine:
                 self._mailbox.answer_one()
             if self._can_step() and not self._closing:
                 self._mailbox.doing = "step"
-                for delta in self._core.step():
+                for delta in self.core.step():
                     self._take(delta)
                 self._outbox.tick()
                 self._publish()
@@ -244,7 +244,7 @@ class SteppedEngine:
         self._drained.set()
 
     def _publish(self) -> None:
-        self._stats = self._core.stats()
+        self._stats = self.core.stats()
         if self._stats.in_flight:
             self._drained.clear()
         else:
@@ -278,12 +278,12 @@ class SteppedEngine:
         try:
             for request in requests:
                 try:
-                    self._core.add(request)
+                    self.core.add(request)
                     added.append(request.id)
                 except ValueError as error:
                     refused[request.id] = str(error)
         except BaseException:
-            self._core.abort(added)
+            self.core.abort(added)
             raise
         for request in requests:
             self._outbox.begin(request.id)
@@ -292,7 +292,7 @@ class SteppedEngine:
 
     def _abort(self, ids: Sequence[str] | None) -> list[str]:
         wanted = self._outbox.open_ids() if ids is None else [i for i in dict.fromkeys(ids) if i in self._outbox]
-        self._core.abort(wanted)
+        self.core.abort(wanted)
         self._outbox.abort(wanted)
         return wanted
 
@@ -301,30 +301,30 @@ class SteppedEngine:
 
     def _release(self) -> MemoryReport:
         self._check_idle("release memory", "drain or abort them first")
-        return self._core.release()
+        return self.core.release()
 
     def _load(self, named: NamedTensors, keep_kv: bool) -> str:
         if not keep_kv:
             self._check_idle("load weights", "drain or abort them first, or pass keep_kv=True")
         try:
-            return self._core.load(named)
+            return self.core.load(named)
         finally:
-            if self._core.state is EngineState.NO_WEIGHTS:
+            if self.core.state is EngineState.NO_WEIGHTS:
                 self._abort(None)
 
     def _wake_kv(self) -> MemoryReport:
-        if self._core.state in (EngineState.RELEASED, EngineState.NO_WEIGHTS):
+        if self.core.state in (EngineState.RELEASED, EngineState.NO_WEIGHTS):
             self._refuse("wake the KV cache")
-        return self._core.wake_kv()
+        return self.core.wake_kv()
 
     def _reset_cache(self) -> None:
         self._check_idle("reset the prefix cache", "drain or abort them first")
-        self._core.reset_cache()
+        self.core.reset_cache()
 
     def _digest(self) -> str:
-        if self._core.state in (EngineState.RELEASED, EngineState.NO_WEIGHTS):
+        if self.core.state in (EngineState.RELEASED, EngineState.NO_WEIGHTS):
             self._refuse("give a digest")
-        return self._core.digest()
+        return self.core.digest()
 
     def _start_canary(self, prompt: list[int], max_tokens: int) -> Future[Canary]:
         self._check_servable()
@@ -333,7 +333,7 @@ class SteppedEngine:
         self._canaries_made += 1
         request = Request(f"canary-{self._canaries_made}", prompt, Sampling.greedy(max_tokens))
         self._outbox.reserve(request.id)
-        self._core.add(request, fresh=True)
+        self.core.add(request, fresh=True)
         answer: Future[Canary] = Future()
         answer.set_running_or_notify_cancel()
         self._canaries[request.id] = _OpenCanary(answer)
@@ -341,19 +341,19 @@ class SteppedEngine:
 
     def _begin_close(self) -> None:
         self._abort(None)
-        self._core.abort(list(self._canaries))
+        self.core.abort(list(self._canaries))
         self._closing = True
 
     def _check_servable(self) -> None:
-        if self._core.state is not EngineState.SERVING:
+        if self.core.state is not EngineState.SERVING:
             self._refuse("take requests")
 
     def _refuse(self, what: str) -> None:
-        state = self._core.state
+        state = self.core.state
         raise NotServableError(f"{self._name} cannot {what} in state {state.value!r}: {_WAY_ON[state]}")
 
     def _check_idle(self, what: str, way_on: str) -> None:
-        now = self._core.stats()
+        now = self.core.stats()
         if now.in_flight:
             raise BusyError(
                 f"{self._name} cannot {what} with {now.running} running and {now.waiting} waiting requests: {way_on}"

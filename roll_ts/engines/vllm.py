@@ -47,9 +47,9 @@ class VLLMCore:
         self._config = config
         self._shapes = checkpoint_shapes(config.model)
         self._optional = tied_names(config.model)
-        self._engine = _start(config)
-        self._scheduler: Any = self._engine.engine_core.engine_core.scheduler  # type: ignore[attr-defined]
-        self._vocabulary = self._engine.vllm_config.model_config.get_vocab_size()
+        self.vllm = _start(config)
+        self._scheduler: Any = self.vllm.engine_core.engine_core.scheduler  # type: ignore[attr-defined]
+        self._vocabulary = self.vllm.vllm_config.model_config.get_vocab_size()
         self._digest: str | None = None
         self._weights_valid = config.initial_weights
         self._weights_resident = True
@@ -92,18 +92,18 @@ class VLLMCore:
         if fresh:
             self._fresh_made += 1
             key += f" fresh {self._fresh_made}"
-        self._engine.add_request(
-            request.id, {"prompt_token_ids": prompt, "cache_salt": key}, _sampling_params(request)
+        self.vllm.add_request(
+            request.id, {"prompt_token_ids": prompt, "cache_salt": key}, sampling_params(request)
         )
 
     def abort(self, ids: Sequence[str]) -> None:
         """Take requests out of vLLM; it keeps nothing of them but cached prefixes."""
         if ids:
-            self._engine.abort_request(list(ids))
+            self.vllm.abort_request(list(ids))
 
     def step(self) -> Iterator[Delta]:
         """One forward pass, and what it added."""
-        for output in self._engine.step():
+        for output in self.vllm.step():
             part = cast(Any, output).outputs[0]
             reason = part.finish_reason
             if reason is None or reason == "stop" or reason == "length":
@@ -165,7 +165,7 @@ class VLLMCore:
         """Stop vLLM and its workers and give the memory back."""
         if self._config.tensor_parallel == 1 and (self._weights_resident or self._kv_resident):
             self._call("rts_release", self._weights_resident, self._kv_resident)
-        self._engine.engine_core.shutdown()
+        self.vllm.engine_core.shutdown()
 
     def _warm_up(self) -> None:
         """Generate a token, so that a model that loads but cannot run fails at the start."""
@@ -187,14 +187,14 @@ class VLLMCore:
             self._call("rts_load_file", path)
 
     def _forget_prefixes(self) -> None:
-        if not self._engine.reset_prefix_cache():
+        if not self.vllm.reset_prefix_cache():
             raise RuntimeError("vLLM kept its prefix cache: it still counts blocks in use without any request")
 
     def _memory(self) -> int:
         return sum(self._call("rts_memory"))
 
     def _call(self, method: str, *args: object) -> list[Any]:
-        return self._engine.collective_rpc(method, timeout=self._config.call_timeout_s, args=args)
+        return self.vllm.collective_rpc(method, timeout=self._config.call_timeout_s, args=args)
 
 
 def _start(config: EngineConfig) -> LLMEngine:
@@ -228,7 +228,8 @@ def _start(config: EngineConfig) -> LLMEngine:
     )
 
 
-def _sampling_params(request: Request) -> SamplingParams:
+def sampling_params(request: Request) -> SamplingParams:
+    """What vLLM calls a request's sampling: plain tokens with one log-prob each, in deltas."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 

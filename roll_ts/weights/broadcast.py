@@ -33,7 +33,8 @@ ROLL_CALL_S = 10.0
 
 
 class WeightGroup:
-    """The broadcast group of one epoch. The sender passes the store it hosts (`open_store`)."""
+    """The broadcast group of one epoch, for one transfer or several. The sender passes the store it hosts
+    (`open_store`)."""
 
     def __init__(self, spec: GroupSpec, member: str, store: Store | None = None) -> None:
         import torch
@@ -43,13 +44,15 @@ class WeightGroup:
         self._store = call_roll(spec, member, store)
         self._device = torch.device("cpu" if spec.device == "cpu" else f"cuda:{torch.cuda.current_device()}")
         self._bucket = 0
-        self._complete = False
+        self._transfers = 0
+        self._complete = True
         self._group: Any = None
-        with self._failures_named("while the group formed"):
+        with self._failures_named("while it formed"):
             self._group = _process_group(spec, self.rank, self._store)
 
     def send(self, named: Iterable[tuple[str, torch.Tensor]], bucket_bytes: int = BUCKET_BYTES) -> str:
         """Send all tensors; returns their digest once every receiver has acknowledged the last one."""
+        self._begin()
         digester = Digester()
         for bucket in split(named, bucket_bytes):
             self._send_header(bucket.header())
@@ -62,8 +65,8 @@ class WeightGroup:
             self._bucket += 1
         self._send_header(b"")
         with self._failures_named("after the last bucket"):
-            self._store.set(f"done/{self.rank}", "1")
-            done = [f"done/{r}" for r in range(len(self.spec.members))]
+            self._store.set(f"{self._done}/{self.rank}", "1")
+            done = [f"{self._done}/{r}" for r in range(len(self.spec.members))]
             self._store.wait(done, timedelta(seconds=self.spec.timeout_s))
         self._complete = True
         return digester.hexdigest()
@@ -75,6 +78,7 @@ class WeightGroup:
         """
         import torch
 
+        self._begin()
         while header := self._receive_header():
             entries, nbytes = parse_header(header)
             flat = torch.empty(nbytes, dtype=torch.uint8, device=self._device)
@@ -83,7 +87,7 @@ class WeightGroup:
             self._bucket += 1
             yield from views(entries, flat)
         with self._failures_named("after the last bucket"):
-            self._store.set(f"done/{self.rank}", "1")
+            self._store.set(f"{self._done}/{self.rank}", "1")
         self._complete = True
 
     def close(self) -> None:
@@ -91,6 +95,15 @@ class WeightGroup:
         if self._group is not None and not self._complete:
             self._leave("closed before the last bucket")
         self._group = None
+
+    def _begin(self) -> None:
+        self._bucket = 0
+        self._transfers += 1
+        self._complete = False
+
+    @property
+    def _done(self) -> str:
+        return f"done with transfer {self._transfers}"
 
     def _leave(self, why: str) -> None:
         self._store.set("failed", f"rank {self.rank} ({self.spec.members[self.rank]}): {why}")
@@ -188,7 +201,7 @@ class WeightGroup:
         try:
             self._store.wait(keys, timedelta(seconds=min(ROLL_CALL_S, self.spec.timeout_s)))
         except DistError:
-            done = set(self.spec.members) - set(absent(self.spec, self._store, "done"))
+            done = set(self.spec.members) - set(absent(self.spec, self._store, self._done))
             return tuple(name for name in absent(self.spec, self._store, "survived") if name not in done)
         return ()
 

@@ -39,13 +39,13 @@ class HostedEngine(VLLMEngine):
             packed = sum(getattr(module, "cpu_linear", None) is not None for module in model.modules())
             return packed + sum(p.untyped_storage().nbytes() for p in model.parameters())
 
-        return self._ask("parameter_bytes", lambda: sum(self._core._call(count)))  # type: ignore[attr-defined]
+        return self._ask("parameter_bytes", lambda: sum(self.core._call(count)))  # type: ignore[attr-defined]
 
     def break_next_step(self) -> None:
         def broken_step() -> None:
             raise RuntimeError("the device fell off the bus")
 
-        self._ask("break", lambda: setattr(self._core, "step", broken_step))
+        self._ask("break", lambda: setattr(self.core, "step", broken_step))
 
 
 class _Host(BaseManager):

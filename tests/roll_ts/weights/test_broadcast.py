@@ -98,6 +98,28 @@ def test_the_sender_may_make_its_tensors_one_by_one(store):
         assert got.result(20) == sent
 
 
+def test_one_group_serves_several_transfers_and_waits_for_each(store):
+    group = spec(store, members=MEMBERS[:2])
+    slow = threading.Event()
+
+    def receive_twice():
+        receiver = WeightGroup(group, "engine-0")
+        first = digest(receiver.receive())
+        slow.wait(20)
+        return first, digest(receiver.receive())
+
+    with ThreadPoolExecutor(2) as pool:
+        got = pool.submit(receive_twice)
+        sender = WeightGroup(group, "trainer", store)
+        first = sender.send(weights(0).items())
+        second = pool.submit(sender.send, weights(1).items())
+        time.sleep(0.2)
+        assert not second.done()
+        slow.set()
+        assert got.result(20) == (first, second.result(20))
+        assert first != second.result()
+
+
 @pytest.mark.parametrize("absent", ["engine-1", "trainer"])
 def test_a_member_that_never_comes_is_named_within_the_deadline(store, absent):
     group = spec(store, epoch=7, timeout_s=0.5)
