@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import inspect
 from collections.abc import Mapping, Sequence
 
 MARK_DIGITS = 6
@@ -82,6 +81,8 @@ def _normal(node: ast.AST, name: str, value: object) -> object:
     if isinstance(node, ast.JoinedStr) and name == "values":
         return _joined(node.values)
     if isinstance(node, _DOCUMENTED) and name == "body" and ast.get_docstring(node, clean=False) is not None:
+        import inspect
+
         first = node.body[0]
         assert isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
         text = inspect.cleandoc(str(first.value.value)).rstrip()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -109,6 +108,8 @@ def _save(memory: Cache, tags: frozenset[str]) -> None:
 
 def unified_diff(outcome: Outcome) -> str:
     """The change to one file as a patch."""
+    import difflib
+
     assert outcome.new is not None
     path = outcome.report.path
     old = split_lines(outcome.old.decode("utf-8", "replace"))
