@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from roll_ts.core.settings import Problem
 
@@ -36,6 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("roll-ts: interrupted", file=sys.stderr)
         return 130
+    except Exception:  # noqa: BLE001 - the outermost frame: a fault of this program is shown whole, with its own status
+        traceback.print_exc()
+        return 3
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -56,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     simulate = commands.add_parser("simulate", help="run the same scheduler on a virtual clock")
     simulate.add_argument("config", metavar="CONFIG", help="YAML file, such as examples/four_gpus.yaml")
     simulate.add_argument("--out", help="folder for journals, timelines and the picture")
+    simulate.add_argument("--json", action="store_true", help="print the reports as JSON")
     simulate.set_defaults(run=_simulate)
 
     for name, text, run in (
@@ -110,10 +115,17 @@ def _train(args: argparse.Namespace) -> int:
 
 
 def _simulate(args: argparse.Namespace) -> int:
-    from roll_ts.sim import simulate_file  # type: ignore[attr-defined]
+    from roll_ts.sim.comparison import BadConfiguration, simulate_file
 
-    print(simulate_file(Path(args.config), Path(args.out) if args.out else None))
-    return 0
+    try:
+        comparison = simulate_file(args.config, tell=lambda text: print(text, file=sys.stderr))
+    except BadConfiguration as error:
+        raise _Refused(str(error)) from None
+    folder = Path(args.out or f"runs/{comparison.config.name}-simulated")
+    files = comparison.write(folder)
+    print(json.dumps(comparison.to_json()) if args.json else comparison.text(_width()))
+    print(f"written: {', '.join(map(str, files))}", file=sys.stderr)
+    return 0 if comparison.ok else 1
 
 
 def _report(args: argparse.Namespace) -> int:
@@ -174,12 +186,18 @@ def _view(args: argparse.Namespace) -> int:
 
 
 def _load(path: str | Path, overrides: Sequence[str]) -> RunConfig:
-    from roll_ts.config import load_config
+    try:
+        from roll_ts.config import load_config
 
-    config = load_config(path, overrides)
-    if isinstance(config, list):
-        raise _Refused(_problems_text(str(path), config))
-    return config
+        config = load_config(path, overrides)
+    except ModuleNotFoundError as missing:
+        install = "pip install 'roll-ts[cpu]' (or [gpu])"
+        raise _Refused(f"{missing.name} is not installed: live runs need the engines, {install}") from None
+    return _refuse(_problems_text(str(path), config)) if isinstance(config, list) else config
+
+
+def _refuse(why: str) -> NoReturn:
+    raise _Refused(why)
 
 
 def _problems_text(path: str, problems: Sequence[Problem]) -> str:

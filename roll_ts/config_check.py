@@ -93,7 +93,9 @@ def _check_model(config: RunConfig) -> list[Problem]:
         return [*found, Problem("model", said, wrong, "keep one of them")]
     if path is not None:
         return found + _check_architecture(config, path)
-    assert scratch is not None
+    # AST: AST_INVARIANT(scratch is not None)
+    assert scratch is not None, f"Invariant: scratch is not None, got scratch={scratch!r:.200}"
+    # END AST 4b83cd
     low = [name for name, value in vars(scratch).items() if value <= 0]
     if low:
         return found + [Problem(f"model.scratch.{name}", repr(getattr(scratch, name)), *_POSITIVE) for name in low]

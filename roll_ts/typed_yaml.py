@@ -14,7 +14,7 @@ import re
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any, Literal, Union
+from typing import Any, Literal, NoReturn, Union
 
 import yaml
 
@@ -102,14 +102,17 @@ class TypedReader:
             return self._mapping(inner[1], data, key)
         return self._scalar(schema, data, key)
 
-    def _note(self, key: str, value: Any, wrong: str, fix: str) -> _Unusable:
+    def _note(self, key: str, value: Any, wrong: str, fix: str) -> None:
         shown = "" if value is dataclasses.MISSING else repr(value)
         self.problems.append(Problem(key, shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…", wrong, fix))
-        return _Unusable()
+
+    def _refuse(self, key: str, value: Any, wrong: str, fix: str) -> NoReturn:
+        self._note(key, value, wrong, fix)
+        raise _Unusable
 
     def _dataclass(self, schema: Any, data: Any, key: str) -> Any:
         if not isinstance(data, Mapping):
-            raise self._note(key or "(top)", data, "must be a mapping of keys to values", "indent its keys below it")
+            self._refuse(key or "(top)", data, "must be a mapping of keys to values", "indent its keys below it")
         hints = typing.get_type_hints(schema)
         fields = {f.name: f for f in dataclasses.fields(schema) if f.init}
         for name in data:
@@ -141,17 +144,17 @@ class TypedReader:
             return data
         near = difflib.get_close_matches(str(data), [str(a) for a in allowed], n=1)
         fix = f"did you mean {near[0]!r}?" if near else "choose one of them"
-        raise self._note(key, data, f"is none of {', '.join(map(str, allowed))}", fix)
+        self._refuse(key, data, f"is none of {', '.join(map(str, allowed))}", fix)
 
     def _list(self, item: Any, data: Any, key: str) -> Any:
         if not isinstance(data, list | tuple):
             fix = "write it in [ ]" if isinstance(data, Mapping) else f"write [{data}]"
-            raise self._note(key, data, "must be a list", fix)
+            self._refuse(key, data, "must be a list", fix)
         return tuple(self._read(item, value, f"{key}[{i}]") for i, value in enumerate(data))
 
     def _mapping(self, value: Any, data: Any, key: str) -> Any:
         if not isinstance(data, Mapping):
-            raise self._note(key, data, "must be a mapping of keys to values", "indent its keys below it")
+            self._refuse(key, data, "must be a mapping of keys to values", "indent its keys below it")
         return {str(name): self._read(value, item, _join(key, name)) for name, item in data.items()}
 
     def _scalar(self, schema: Any, data: Any, key: str) -> Any:
@@ -160,13 +163,13 @@ class TypedReader:
         if schema is float and isinstance(data, int) and not isinstance(data, bool):
             return float(data)
         if schema is float and isinstance(data, float) and not math.isfinite(data):
-            raise self._note(key, data, "is not a finite number", "give a finite number")
+            self._refuse(key, data, "is not a finite number", "give a finite number")
         if isinstance(data, schema) and (schema is bool or not isinstance(data, bool)):
             return data
         hint = "put it in quotes" if schema is str else f"write it like {_example(schema)}"
         if isinstance(data, bool) and schema is str:
             hint += " (YAML reads yes, no, on and off as true and false)"
-        raise self._note(key, data, f"must be {_NAMES[schema]}", hint)
+        self._refuse(key, data, f"must be {_NAMES[schema]}", hint)
 
 
 _NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}

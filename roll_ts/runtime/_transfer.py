@@ -84,7 +84,11 @@ class _BroadcastSender:
         self._group = WeightGroup(self._spec, TRAINER, self._store)
 
     def send(self, weights: Mapping[str, torch.Tensor]) -> None:
-        assert self._group is not None, "send before connect"
+        # AST: AST_PRECONDITION(self._group is not None) - the receivers are connected
+        assert self._group is not None, (
+            f"Pre-condition: the receivers are connected: self._group is not None, got self._group={self._group!r:.200}"
+        )
+        # END AST 851daf
         self._group.send(weights.items())
 
     def close(self) -> None:
@@ -97,7 +101,11 @@ class _BroadcastReceiver:
     def __init__(self, route: Route, name: str) -> None:
         from roll_ts.weights.broadcast import WeightGroup
 
-        assert route.group is not None
+        # AST: AST_PRECONDITION(route.group is not None) - the route leads to a group
+        assert route.group is not None, (
+            f"Pre-condition: the route leads to a group: route.group is not None, got route.group={route.group!r:.200}"
+        )
+        # END AST 8098ab
         self._group = WeightGroup(route.group, name)
 
     def receive(self) -> dict[str, torch.Tensor]:

@@ -121,7 +121,12 @@ class EnvironmentWorker:
             episode.environment = make_env(self._name, **self._arguments)
             text, info = episode.environment.reset(step.seed)
             return Reply(step.command, step.trajectory, 0, text, success=bool(info["success"]))
-        assert episode.environment is not None, f"trajectory {step.trajectory} steps before its reset"
+        # AST: AST_INVARIANT(episode.environment is not None) - an episode begins with its reset
+        assert episode.environment is not None, (
+            "Invariant: an episode begins with its reset: episode.environment is not None, got "
+            f"episode.environment={episode.environment!r:.200}"
+        )
+        # END AST 6d6c6a
         text, reward, terminated, truncated, info = episode.environment.step(step.action)
         episode.reward += reward
         done = terminated or truncated

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from roll_ts.config import RunConfig, dump_config
+from roll_ts.config import RunConfig, ScratchOptions, dump_config
 from roll_ts.core import alphabet as a
 from roll_ts.core.policies import make_policy
 from roll_ts.core.scheduler import Scheduler
@@ -94,10 +94,9 @@ def _find_model(config: RunConfig, folder: Path) -> Path:
 
 
 class _ModelMaker:
-    def make(self, folder: str, seed: int, options: object) -> str:
+    def make(self, folder: str, seed: int, options: ScratchOptions) -> str:
         from roll_ts.trainers.scratch import ScratchModel, make_model
 
-        assert dataclasses.is_dataclass(options) and not isinstance(options, type)
         return str(make_model(folder, seed, ScratchModel(**dataclasses.asdict(options))))
 
 

@@ -129,7 +129,6 @@ class SampleStore:
             if notice is None:
                 raise ValueError(f"samples: notice must not be None, got {notice}")
             # END VAL 6a497c
-            assert notice is not None
             sample = stream.builder.finish(
                 group=str(group),
                 trajectory=str(trajectory),

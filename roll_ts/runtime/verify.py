@@ -6,6 +6,7 @@ interrupts, with the same weights: the tokens must be the same (R8).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +81,7 @@ def replay_turns(folder: Path, config: RunConfig) -> list[Replayed]:
     from roll_ts.runtime._devices import engine_config
     from roll_ts.runtime._text import load_tokenizer
 
+    warnings.filterwarnings("ignore", category=FutureWarning, module="vllm")
     first = _weights(folder, min(turns))
     settings = engine_config(config, 0, str(first))
     prepare_process(settings)
@@ -118,15 +120,22 @@ def _generate(
     for turn in turns:
         name = f"replay-{turn.trajectory}-{turn.turn}"
         engine.submit([Request(name, turn.context, Sampling.greedy(len(turn.reply), [eos_id]))])
-        if engine.wait_drained(_REPLAY_S):
-            raise TimeoutError(f"the engine did not finish {name} within {_REPLAY_S:g} s")
+        left = engine.wait_drained(_REPLAY_S)
+        # VAL: VAL_INT_RANGE(left, min=0, max=0, error=TimeoutError)
+        if not 0 <= left <= 0:
+            raise TimeoutError(f"_generate: left must lie in [0, 0], got {left!r}")
+        # END VAL 97d9e6
         tokens: list[int] = []
         while True:
             events = engine.next_events(_REPLAY_S)
-            for event in events:
-                if isinstance(event, Failed):
-                    raise RuntimeError(f"the engine refused {name}: {event.error}")
-                tokens += event.tokens
+            refusals = [event.error for event in events if isinstance(event, Failed)]
+            # VAL: VAL_LENGTH(refusals, max=0, error=RuntimeError) - the engine takes every turn
+            if not 0 <= len(refusals) <= 0:
+                raise RuntimeError(
+                    f"_generate: refusals must have 0 to 0 elements, got {len(refusals)!r}: {refusals!r:.200}"
+                )
+            # END VAL dfade0
+            tokens += [token for event in events for token in event.tokens]
             if any(isinstance(event, Finished) for event in events):
                 break
         yield turn, tokens
