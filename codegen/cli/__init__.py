@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
+import traceback
 
 from codegen.diagnostics import UsageError
 
@@ -28,6 +30,13 @@ def main(argv: list[str] | None = None) -> int:
     except UsageError as error:
         print(f"codegen: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough; Python would complain once more when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception:  # noqa: BLE001 - the edge of the process: a fault of ours is shown whole and has its own status
+        traceback.print_exc()
+        return 3
     except KeyboardInterrupt:
         print("codegen: interrupted", file=sys.stderr)
         return 130
