@@ -254,8 +254,9 @@ def complete(project: Pantry, *numbers: int) -> list[str]:
     key = (project.git.head(), project.git.prefix(), numbers)
     if key in _made and project.git.changes() == []:
         copy, commits = _made[key]
-        shutil.rmtree(project.root)
-        shutil.copytree(copy, project.root)
+        for child in project.root.iterdir():
+            shutil.rmtree(child) if child.is_dir() else child.unlink()
+        shutil.copytree(copy, project.root, dirs_exist_ok=True)
         return commits
     commits = []
     for number in numbers:
