@@ -43,7 +43,7 @@ class Git:
             done = subprocess.run(
                 command,
                 cwd=self.root,
-                input=None if text is None else text.encode(),
+                input=None if text is None else text.encode("utf-8", "surrogateescape"),
                 stdin=subprocess.DEVNULL if text is None else None,
                 capture_output=True,
                 timeout=deadline,
@@ -57,7 +57,8 @@ class Git:
         if done.returncode:
             said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
             raise GitError(f"git {arguments[0]} failed ({done.returncode}): {said or 'no message'}")
-        return done.stdout.decode("utf-8", "replace")
+        # a patch must come back with the bytes it had, whatever their encoding
+        return done.stdout.decode("utf-8", "surrogateescape")
 
     def require(self) -> None:
         """GitError: the project folder is in no repository."""

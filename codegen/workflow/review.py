@@ -109,13 +109,14 @@ def _fence_part(documented: Documented) -> tuple[str, ...]:
 def _hunks(target: Target, git: Git, path: str) -> Iterator[tuple[range, str]]:
     """The hunks of a file's difference from HEAD, each with its lines in the working tree."""
     if git.head() is None or not git.run("ls-files", "--", path):
-        text = (target.root / path).read_text(encoding="utf-8")
+        text = (target.root / path).read_text(encoding="utf-8", errors="replace")
         lines = text.split("\n")
         yield range(1, len(lines) + 1), "\n".join(f"+{line}" for line in lines)
         return
     start = range(0)
     block: list[str] = []
-    for line in git.run("diff", "--no-color", "--no-ext-diff", "-U0", "HEAD", "--", path).split("\n"):
+    diff = git.run("diff", "--no-color", "--no-ext-diff", "-U0", "HEAD", "--", path)
+    for line in diff.encode("utf-8", "surrogateescape").decode("utf-8", "replace").split("\n"):
         match = _HUNK.match(line)
         if match:
             if block:

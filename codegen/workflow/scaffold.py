@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 
 from codegen.diagnostics import Finding, UsageError
 from codegen.document.model import Document
@@ -52,12 +53,12 @@ def scaffold(target: Target) -> Scaffold:
         if not missing:
             continue
         path = module_file(target, module)
-        text = (target.root / path).read_text(encoding="utf-8") if (target.root / path).is_file() else None
-        new = text if text is not None else _new_module(target.document, module)
+        file = target.root / path
+        new, newline = _read(file) if file.is_file() else (_new_module(target.document, module), "\n")
         for documented in missing:
             new = _inserted(new, documented, all_of_it)
         new = with_imports(new, module, target.document)
-        problems = _write(target, path, new)
+        problems = _write(target, path, new.replace("\n", newline))
         findings += problems
         if not problems:
             written[path] = tuple(each.full_name for each in missing)
@@ -94,6 +95,18 @@ def _missing(definitions: list[Documented], code: Code) -> list[Documented]:
     }
     fuller = {name for name, each in lacking.items() if "." not in each.key and each.definition.owner}
     return [each for name, each in lacking.items() if name not in inside or name in fuller]
+
+
+def _read(file: Path) -> tuple[str, str]:
+    """A file's text with plain line ends, and the line end it has. UsageError: it is not UTF-8, or not Python."""
+    try:
+        text = file.read_bytes().decode("utf-8")
+        newline = "\r\n" if "\r\n" in text else "\n"
+        text = text.replace("\r\n", "\n")
+        ast.parse(text)
+    except (UnicodeDecodeError, SyntaxError) as error:
+        raise UsageError(f"{file}: cannot be added to: {error}") from error
+    return text, newline
 
 
 def _new_module(document: Document, module: str) -> str:

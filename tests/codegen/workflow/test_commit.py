@@ -172,3 +172,12 @@ def test_the_title_can_be_set(pantry: Pantry) -> None:
     complete(pantry, 1)
     assert pantry.git.run("log", "-1", "--format=%s").strip() == "pantry 1: Jars"
     assert [commit.number for commit in step_commits(pantry.git)] == [1]
+
+
+def test_a_step_may_be_the_first_commit_of_a_repository(pantry: Pantry) -> None:
+    pantry.git.run("update-ref", "-d", "HEAD")
+    pantry.git.run("rm", "--cached", "--quiet", "-r", ".")
+    done(pantry)
+    commit_step(pantry.target(1), pantry.git, review=False, allow_dirty=True)
+    assert [commit.number for commit in step_commits(pantry.git)] == [1]
+    assert "pyproject.toml" not in pantry.committed()

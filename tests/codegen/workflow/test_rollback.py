@@ -106,3 +106,16 @@ def test_a_hook_that_refuses_leaves_everything_as_it_was(pantry: Pantry) -> None
     assert (pantry.root / "design/pantry.md").read_bytes() == text
     assert pantry.git.changes() == []
     assert (pantry.root / "pantry/jar.py").exists()
+
+
+def test_bytes_of_another_encoding_come_back_as_they_were(pantry: Pantry) -> None:
+    complete(pantry, 1)
+    pantry.change("design/pantry.md", "- files: pantry/shelf.py,", "- files: pantry/label.txt, pantry/shelf.py,")
+    old = b"caf\xe9\r\nsecond\n"
+    (pantry.root / "pantry/label.txt").write_bytes(old)
+    pantry.commit_all("A label")
+    implement(pantry, 2)
+    (pantry.root / "pantry/label.txt").write_bytes(b"th\xe9\r\nsecond\n")
+    finish(pantry, 2)
+    taken_back(pantry, 2)
+    assert (pantry.root / "pantry/label.txt").read_bytes() == old

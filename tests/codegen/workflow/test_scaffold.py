@@ -104,3 +104,19 @@ def test_a_one_line_body_and_a_long_purpose_are_written_well(pantry: Pantry) -> 
     text = (pantry.root / "pantry/shelf.py").read_text()
     assert '    def weight(self) -> int:\n        """What all jars weigh, and so on' in text
     assert 'to the end.\n        """\n        raise NotImplementedError("5.2.2 Shelf.weight")\n' in text
+
+
+def test_a_file_keeps_its_line_ends(pantry: Pantry) -> None:
+    (pantry.root / "pantry").mkdir()
+    (pantry.root / "pantry/jar.py").write_bytes(b"class Jar:\r\n    pass\r\n")
+    scaffold(pantry.target(1))
+    data = (pantry.root / "pantry/jar.py").read_bytes()
+    assert data.startswith(b"class Jar:\r\n    pass\r\n\r\n\r\ndef fill(")
+    assert data.count(b"\n") == data.count(b"\r\n")
+
+
+def test_a_file_that_is_not_python_is_named(pantry: Pantry) -> None:
+    pantry.write("pantry/jar.py", "class Jar(:\n")
+    with pytest.raises(UsageError, match=r"pantry[/.]jar"):
+        scaffold(pantry.target(1))
+    assert (pantry.root / "pantry/jar.py").read_text() == "class Jar(:\n"
