@@ -6,17 +6,27 @@ import datetime
 import difflib
 from pathlib import Path
 
+from codegen.diagnostics import UsageError
 from codegen.document.blocks import split_lines
-from codegen.document.locate import document_paths, find_document
+from codegen.document.locate import document_paths, documents_in, find_document
 from codegen.document.model import Document
 
 
 def chosen(names: list[str], root: Path, one: bool = False) -> list[Path]:
     """The paths of the documents named, or of all in the project; with `one` there must be a single one."""
-    paths = [find_document(name, root) for name in names] or document_paths(root)
+    paths = [path for name in names for path in _named(name, root)] if names else document_paths(root)
     if not paths or (one and not names):
         paths = [find_document(None, root)]
     return [shown(path) for path in paths]
+
+
+def _named(name: str, root: Path) -> list[Path]:
+    if Path(name).is_dir():
+        found = documents_in(Path(name))
+        if not found:
+            raise UsageError(f"{name}: there is no design document in this folder")
+        return found
+    return [find_document(name, root)]
 
 
 def shown(path: Path) -> Path:

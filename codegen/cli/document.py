@@ -93,5 +93,7 @@ def _unmanaged(paths: list[Path]) -> list[Finding]:
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path}: does not exist")
+        if path.is_dir() and not any(path.rglob("*.py")):
+            print(f"{path}: no Python file, so nothing is looked at; documents go before --unmanaged", file=sys.stderr)
     find_unmanaged = importlib.import_module("codegen.expand.unmanaged").find_unmanaged
     return [finding for path in paths for finding in find_unmanaged(path)]

@@ -23,9 +23,14 @@ def project_root(start: Path) -> Path:
 
 
 def document_paths(root: Path) -> list[Path]:
-    """The Markdown files of the design folder that begin with a front matter, by name."""
+    """The documents of a project's design folder, by name."""
+    return documents_in(root / FOLDER)
+
+
+def documents_in(folder: Path) -> list[Path]:
+    """The Markdown files of a folder that begin with a front matter, by name."""
     found: list[Path] = []
-    for path in sorted((root / FOLDER).glob("*.md")):
+    for path in sorted(folder.glob("*.md")):
         with path.open("rb") as stream:
             if stream.readline().lstrip(b"\xef\xbb\xbf").rstrip() == b"---":
                 found.append(path)

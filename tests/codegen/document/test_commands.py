@@ -247,6 +247,8 @@ def test_a_document_is_found_by_id_path_or_as_the_only_one(project: Path, capsys
     replace(project / "design" / "till.md", "id: till", "id: kasse")
     for name in ("kasse", "till", "design/till.md"):
         assert run(capsys, "status", name)[0] == 0
+    assert run(capsys, "lint", "design")[0] == 0
+    assert run(capsys, "lint", "shop")[0] == 2
     code, _, err = run(capsys, "status", "cart")
     assert (code, "there are: till" in err) == (2, True)
     assert run(capsys, "new", "cart")[0] == 0

@@ -223,3 +223,11 @@ def test_findings_come_in_the_order_of_lines(project: Path) -> None:
 def test_an_annotation_before_a_stub_body_is_no_finding(project: Path) -> None:
     text = CLEAN.replace("    return Money(int(float(text) * 100))\n", "    ...\n")
     assert not [finding for finding in _lint(text, project) if finding.code.startswith("API")]
+
+
+def test_the_reference_lists_every_code() -> None:
+    reference = (Path(__file__).parents[3] / "docs" / "documents.md").read_text(encoding="utf-8")
+    rows = reference.partition("| Code | Severity | Meaning |\n|---|---|---|\n")[2].splitlines()
+    assert rows == [f"| {code} | {severity} | {meaning} |" for code, (severity, meaning) in CODES.items()]
+    fixed = reference.partition("`--fix` mends ")[2].partition("\n")[0]
+    assert all(code in fixed for code in FIXED)
