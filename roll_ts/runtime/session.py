@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,9 +53,13 @@ def ray_session(options: RayOptions) -> Iterator[Leftovers]:
         )
         yield left
     finally:
+        workers = _stop_workers()
         ours = psutil.Process().children(recursive=True)
-        segments = _segments(ours)
+        segments = _segments([*workers, *ours])
         ray.shutdown()
+        for worker in workers:
+            with suppress(psutil.NoSuchProcess):
+                worker.kill()
         _remove(ours, segments, left)
 
 
@@ -71,7 +75,28 @@ def start_actor(kind: type, lanes: Mapping[str, int], environment: Mapping[str, 
     return start(**options, runtime_env={"env_vars": dict(environment)})(kind).remote(*arguments)
 
 
-def _segments(processes: list[psutil.Process]) -> set[str]:
+def _stop_workers() -> list[psutil.Process]:
+    """Stop what Ray's own processes have started, so that none of it makes shared memory while the others end."""
+    me = os.getpid()
+    stopped: dict[int, psutil.Process] = {}
+    while True:
+        found = [p for p in psutil.Process().children(recursive=True) if p.pid not in stopped and _parent(p) != me]
+        if not found:
+            return list(stopped.values())
+        for process in found:
+            with suppress(psutil.NoSuchProcess):
+                process.suspend()
+            stopped[process.pid] = process
+
+
+def _parent(process: psutil.Process) -> int:
+    try:
+        return process.ppid()
+    except psutil.NoSuchProcess:
+        return os.getpid()
+
+
+def _segments(processes: Sequence[psutil.Process]) -> set[str]:
     """Shared-memory files that the processes have mapped."""
     found: set[str] = set()
     for process in processes:
