@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,7 +25,7 @@ def test_a_fault_of_the_tool_is_shown_whole_and_has_status_3(monkeypatch, capsys
     def fault(args):
         raise RuntimeError("planted")
 
-    monkeypatch.setattr("argparse.ArgumentParser.parse_args", lambda self, argv=None: type("A", (), {"run": fault})())
+    monkeypatch.setattr("argparse.ArgumentParser.parse_args", lambda self, argv=None: SimpleNamespace(run=fault))
     assert main([]) == 3
     assert "planted" in capsys.readouterr().err
 
