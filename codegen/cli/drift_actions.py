@@ -33,11 +33,14 @@ def drift_documents(args: argparse.Namespace) -> int:
     code = Code(root)
     if args.any or args.against:
         return _drift_any(args, code)
-    reports = [drift(document, code) for document in find_documents(args.documents, root)]
+    documents = find_documents(args.documents, root)
+    if not args.documents:
+        # what another document replaced describes code that is no more
+        documents = [document for document in documents if document.front.status != "superseded"]
+    reports = [drift(document, code) for document in documents]
     findings = [finding for report in reports for finding in report.findings]
     if args.json:
-        documents = [_as_json(report) for report in reports]
-        print(json.dumps({"documents": documents}, indent=2, ensure_ascii=False))
+        print(json.dumps({"documents": [_as_json(report) for report in reports]}, indent=2, ensure_ascii=False))
     else:
         sys.stdout.write(render(findings, args.format))
         if args.format == "text":

@@ -69,13 +69,16 @@ class _Comparison:
     strict_pending: bool
     findings: list[Finding] = field(default_factory=list)
 
-    def report(self) -> DriftReport:
+    def __post_init__(self) -> None:
         self.shown = _relative(self.document.path, self.code.root)
         self.pending_ids = frozenset() if self.strict_pending else not_started(self.document)
-        definitions, bad = documented_definitions(self.document)
-        self._missing_roots()
         self.roots = root_modules(self.document, self.code)
         self.graph = CallGraph(self.code, self.roots)
+
+    def report(self) -> DriftReport:
+        definitions, bad = documented_definitions(self.document)
+        if self.only is None:
+            self._missing_roots()
         for fence in bad:
             if self._wanted(fence.entry):
                 message = f"entry {fence.entry.id}: the fence is not valid Python: {fence.reason}"
@@ -83,7 +86,7 @@ class _Comparison:
         pairs = self._pairs([each for each in definitions if self._wanted(each.entry)])
         self._missing_signatures(definitions, {fence.entry.id for fence in bad})
         full = {
-            (place.full_name) for documented, place in pairs if not documented.definition.elided or documented.promises
+            place.full_name for documented, place in pairs if not documented.definition.elided or documented.promises
         }
         for documented, place in pairs:
             for difference in compare(documented.definition, place.definition, Strictness()):
@@ -92,7 +95,7 @@ class _Comparison:
             if not (documented.definition.elided and not documented.promises and place.full_name in full):
                 self._promises(documented, place)
         self._errors(pairs)
-        coverage = self._coverage(definitions, pairs)
+        coverage = self._coverage(pairs)
         pending = tuple(entry.id for entry in self.document.entries if entry.id in self.pending_ids)
         return DriftReport(self.shown, tuple(self.findings), coverage, len(pairs), pending)
 
@@ -168,7 +171,7 @@ class _Comparison:
             for message, fix in error_differences(entry, by_entry.get(entry.id, []), self.graph):
                 self._add(entry, _errors_line(entry), codes.RAISE, f"entry {entry.id}: {message}", fix)
 
-    def _coverage(self, definitions: list[Documented], pairs: list[tuple[Documented, Place]]) -> Coverage:
+    def _coverage(self, pairs: list[tuple[Documented, Place]]) -> Coverage:
         if self.only is not None:
             return Coverage({}, {})
         documented = {place.full_name for _, place in pairs}

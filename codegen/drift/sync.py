@@ -45,7 +45,9 @@ def propose(document: Document, code: Code) -> Proposal:
 
 def _rewritten_definitions(document: Document, code: Code) -> Iterator[LineEdit]:
     pending = not_started(document)
-    for documented in documented_definitions(document)[0]:
+    everything = documented_definitions(document)[0]
+    full = {each.full_name for each in everything if not each.definition.elided or each.promises}
+    for documented in everything:
         place = place_of(documented, code)
         if place is None or documented.entry.id in pending:
             continue
@@ -62,7 +64,7 @@ def _rewritten_definitions(document: Document, code: Code) -> Iterator[LineEdit]
             if differs or promised != held or hidden:
                 constructor = sketcher.function(hidden) if hidden else []
                 yield from lines.class_head(sketcher.class_(place.definition, []), constructor)
-        elif promised != held and not _is_shown_elsewhere(document, documented):
+        elif promised != held and (not _is_short(documented) or documented.full_name not in full):
             yield lines.whole(sketcher.function(place.definition))
         elif differs:
             yield lines.signature(sketcher.decorators(place.definition), signature_lines(place.definition))
@@ -77,14 +79,9 @@ def _hidden_constructor(documented: Documented, place: Place) -> Definition | No
     return None if f"{documented.definition.name}.__init__" in names else constructor
 
 
-def _is_shown_elsewhere(document: Document, documented: Documented) -> bool:
-    """Whether this is the short form of a definition that has a fence of its own."""
-    if not documented.definition.elided or documented.promises:
-        return False
-    return any(
-        each.full_name == documented.full_name and each.entry is not documented.entry
-        for each in documented_definitions(document)[0]
-    )
+def _is_short(documented: Documented) -> bool:
+    """Whether this form of a definition shows no body: another fence may show it."""
+    return documented.definition.elided and not documented.promises
 
 
 def _documented_raises(document: Document, code: Code) -> Iterator[LineEdit]:

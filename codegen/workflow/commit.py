@@ -17,6 +17,7 @@ from codegen.workflow.ledger import method_key, reviewed_items, with_commits
 from codegen.workflow.review import recorded
 from codegen.workflow.target import Target, belongs
 from codegen.workflow.trail import standing_commits, step_commits
+from codegen.workflow.verify import check
 
 
 class NotCommitted(UsageError):
@@ -34,9 +35,10 @@ class Committed:
 def commit_step(target: Target, git: Git, review: bool = True, allow_dirty: bool = False) -> Committed:
     """Commit a step that is done and reviewed.
 
-    NotCommitted: a method is not DONE or is stale, the review is missing or void (`review=False` records that in a
-    trailer instead), files outside the step are changed (`allow_dirty` records them), there is a conflict, or there
-    is nothing to commit. GitError: git or a hook refused; then index and document are as they were.
+    NotCommitted: a method is not DONE or is stale, the code drifted since, the review is missing or void
+    (`review=False` records that in a trailer instead), files outside the step are changed (`allow_dirty` records
+    them), there is a conflict, or there is nothing to commit. GitError: git or a hook refused; then index and document
+    are as they were.
     """
     git.require()
     with document_lock(target.document.path, f"step commit {target.step.number}"):
@@ -94,6 +96,12 @@ def _checked(target: Target, review: bool) -> str | None:
     if open_ones or target.step.status != "DONE":
         names = ", ".join(f"{name} ({status})" for name, status in open_ones.items()) or target.step.status
         raise NotCommitted(f"Step {number} is not done: {names}; run `codegen step done {number}`")
+    wrong = next((finding for finding in check(target) if finding.severity == "error"), None)
+    if wrong:
+        raise NotCommitted(
+            f"Step {number} is not what Section 5 says any more: {wrong.path}:{wrong.line} {wrong.message}; run "
+            f"`codegen step verify {number}`"
+        )
     found = recorded(target)
     if not review:
         return found.reviewer if found and found.valid else None

@@ -36,8 +36,9 @@ def with_imports(text: str, module: str, document: Document) -> str:
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     used |= _in_annotations(text)
     wanted: list[str] = []
+    homes = _homes(document, module)
     for name in sorted(used - bound):
-        line = _import_of(name, module, document)
+        line = _import_of(name, homes)
         if line:
             wanted.append(line)
     if not wanted:
@@ -85,14 +86,18 @@ def _bound(tree: ast.Module) -> set[str]:
     return names
 
 
-def _import_of(name: str, module: str, document: Document) -> str | None:
-    homes = [
-        each.module
-        for each in documented_definitions(document)[0]
-        if each.definition.name == name and each.module and each.module != module
-    ]
-    if homes:
-        return f"from {homes[0]} import {name}"
+def _homes(document: Document, module: str) -> dict[str, str]:
+    """Name → module, for what other modules of the document define."""
+    found: dict[str, str] = {}
+    for each in documented_definitions(document)[0]:
+        if each.module and each.module != module and not each.definition.owner:
+            found.setdefault(each.definition.name, each.module)
+    return found
+
+
+def _import_of(name: str, homes: dict[str, str]) -> str | None:
+    if name in homes:
+        return f"from {homes[name]} import {name}"
     if name in _STANDARD:
         return f"from {_STANDARD[name]} import {name}"
     if name in sys.stdlib_module_names:

@@ -47,7 +47,7 @@ class Verification:
 
 def verify(target: Target, say: Callable[[str], None]) -> Verification:
     """Run all checks of a step; tests only when the cheaper checks pass, their output going through `say`."""
-    findings = [*_missing_files(target), *_drift(target), *_expansions(target)]
+    findings = check(target)
     runs: list[TestRun] = []
     if not any(finding.severity == "error" for finding in findings):
         for command in test_commands(target):
@@ -61,6 +61,11 @@ def verify(target: Target, say: Callable[[str], None]) -> Verification:
             fix = "Write it in backticks after `- tests:`."
             findings.append(Finding(target.document_path, line, 1, "STEP013", message, "warning", fix))
     return Verification(tuple(findings), tuple(runs))
+
+
+def check(target: Target) -> list[Finding]:
+    """What can be seen without running anything: missing files, drift of the step's methods, stale expansions."""
+    return [*_missing_files(target), *_drift(target), *_expansions(target)]
 
 
 def test_commands(target: Target) -> list[str]:

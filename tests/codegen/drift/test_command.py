@@ -101,3 +101,11 @@ def test_what_is_left_to_the_author_is_told(project: Project, monkeypatch: pytes
     assert main(["sync-from-code"]) == 0
     said = capsys.readouterr()
     assert said.out == "" and "left to you (1 error)" in said.err
+
+
+def test_a_superseded_document_is_left_out_unless_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.change_code("def weigh(", "def _weigh(")
+    project.change_section("status: approved", "status: superseded").write()
+    monkeypatch.chdir(project.root)
+    assert main(["drift"]) == 0
+    assert main(["drift", "shelf"]) == 1

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -181,3 +185,27 @@ def test_a_step_may_be_the_first_commit_of_a_repository(pantry: Pantry) -> None:
     commit_step(pantry.target(1), pantry.git, review=False, allow_dirty=True)
     assert [commit.number for commit in step_commits(pantry.git)] == [1]
     assert "pyproject.toml" not in pantry.committed()
+
+
+def test_code_that_drifted_since_done_is_refused(pantry: Pantry) -> None:
+    done(pantry)
+    pantry.change("pantry/jar.py", "grams: int = 0", "grams: int = 3")
+    with pytest.raises(NotCommitted, match=r"Step 1 is not what Section 5 says any more: design/pantry\.md"):
+        commit_step(pantry.target(1), pantry.git, review=False)
+
+
+@pytest.mark.slow
+def test_of_two_commands_that_commit_one_step_one_wins_and_the_other_is_told(pantry: Pantry) -> None:
+    done(pantry)
+    command = [sys.executable, "-m", "codegen", "step", "commit", "1", "--no-review"]
+    path = os.pathsep.join([str(pantry.root), str(Path(__file__).parents[3])])
+    environment = {**os.environ, "PYTHONPATH": path}
+    both = [
+        subprocess.Popen(command, cwd=pantry.root, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=120)[1].decode() for process in both]
+    assert sorted(process.returncode for process in both) == [0, 2], said
+    loser = said[0] if both[0].returncode else said[1]
+    assert "held by process" in loser or "committed already" in loser
+    assert [commit.number for commit in step_commits(pantry.git)] == [1]

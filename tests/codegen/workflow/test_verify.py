@@ -96,3 +96,9 @@ def test_a_command_that_does_not_exist_is_a_usage_error(pantry: Pantry) -> None:
     pantry.change("design/pantry.md", "`python tests/test_jar.py`", "`no-such-command`")
     with pytest.raises(UsageError, match="does not exist: no-such-command"):
         verified(pantry)
+
+
+def test_a_root_that_a_later_step_makes_may_be_missing(pantry: Pantry) -> None:
+    pantry.change("design/pantry.md", "roots: [pantry]", "roots: [pantry, cellar]")
+    implement(pantry, 1)
+    assert verified(pantry)[0].passed
