@@ -182,7 +182,7 @@ def _parse_call(id: str, inner: str, start: int) -> ast.Call:
         tree = ast.parse(f"f({inner}\n)", mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         message = error.msg if isinstance(error, SyntaxError) else type(error).__name__
-        column = (error.offset or 3) - 3 if isinstance(error, SyntaxError) and error.lineno == 1 else 0
+        column = _offset(inner, error) if isinstance(error, SyntaxError) else 0
         fix = "Correct the expression."
         if "positional argument follows keyword" in message:
             fix = "Give a flag as a keyword argument: flag=True."
@@ -190,3 +190,9 @@ def _parse_call(id: str, inner: str, start: int) -> ast.Call:
     if not isinstance(tree.body, ast.Call) or not isinstance(tree.body.func, ast.Name):
         raise NotationError(f"{id}: unbalanced brackets", start, "Balance the brackets.")
     return tree.body
+
+
+def _offset(inner: str, error: SyntaxError) -> int:
+    """Where in the arguments an error of `f(<arguments>` lies."""
+    above = inner.split("\n")[: (error.lineno or 1) - 1]
+    return sum(len(line) + 1 for line in above) + (error.offset or 1) - (1 if above else 3)
