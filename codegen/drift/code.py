@@ -15,7 +15,7 @@ from pathlib import Path
 
 from codegen.diagnostics import UsageError
 from codegen.drift.promises import Annotated, read_promises
-from codegen.drift.signatures import Definition, dotted, read_definitions
+from codegen.drift.signatures import Definition, dotted, read_definitions, statements
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Module:
         """Local name → dotted name it stands for, of every import statement in the file."""
         is_package = self.path.name == "__init__.py"
         found: dict[str, str] = {}
-        for node in ast.walk(self.tree):
+        for node in statements(self.tree.body):
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     top = alias.name.partition(".")[0]

@@ -31,10 +31,13 @@ def error_differences(
     for name, each in undocumented_raises(entry, pairs, graph).items():
         fix = f"Add `{name} when …` to the entry's `errors:`."
         yield f"{name} is raised ({each.module.shown}:{each.line}) and not documented", fix
+    listed = documented_errors(entry)
+    if not listed:
+        return
     functions = [place for _, pair in pairs for place in constructed(pair)]
     may: frozenset[Raise] = frozenset().union(*(graph.escapes(place, True) for place in functions))
     possible = {name for each in may for name in graph.ancestry(each.module, each.name)}
-    for error in documented_errors(entry):
+    for error in listed:
         reason = _unraised(error, possible, functions, graph)
         if reason:
             fix = f"Raise it, drop it, or name the call it comes from: `{error.name} from json.loads when …`."

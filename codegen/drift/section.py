@@ -11,7 +11,7 @@ from functools import cached_property
 from codegen.document.model import Document, Entry, Fence
 from codegen.drift.code import Code, Place
 from codegen.drift.promises import Annotated, read_promises
-from codegen.drift.signatures import Definition, dotted, read_definitions
+from codegen.drift.signatures import Definition, dotted, read_definitions, statements
 
 _ERROR_NAMES = re.compile(r"\s*`?(?P<name>[A-Za-z_][\w.]*)`?\s*(?P<joint>,|/|\bor\b|\band\b)?")
 _DELEGATED = re.compile(r"\s*(?:from|via)\s+`?(?P<call>[A-Za-z_][\w.]*)")
@@ -105,7 +105,7 @@ def parse_error(item: str) -> Iterator[DocumentedError]:
 def raised_in_fence(definition: Definition) -> set[str]:
     """Exceptions that the pseudo-code itself raises: they need not be repeated under `errors:`."""
     names = set()
-    for node in ast.walk(definition.node):
+    for node in statements(definition.node.body):
         if isinstance(node, ast.Raise) and node.exc is not None:
             name = dotted(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
             if name:

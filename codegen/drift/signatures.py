@@ -28,6 +28,7 @@ STRUCTURAL = frozenset(
         "asynccontextmanager",
     }
 )
+_BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
 _FIELD_BASES = frozenset({"NamedTuple", "TypedDict", "Protocol", "BaseModel"})
 _ENUM_BASES = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 
@@ -94,6 +95,19 @@ def read_definitions(tree: ast.Module) -> dict[str, Definition]:
         elif "setter" in definition.decorators:
             found[definition.name] = replace(known, decorators=known.decorators | {"setter"})
     return found
+
+
+def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements of a block and of the blocks in it, definitions included, in source order. Expressions hold no
+    statement, so this is much less than `ast.walk`."""
+    for statement in body:
+        yield statement
+        for name in _BLOCKS:
+            for inner in getattr(statement, name, ()):
+                if isinstance(inner, ast.stmt):
+                    yield from statements([inner])
+                else:
+                    yield from statements(inner.body)
 
 
 def dotted(node: ast.expr) -> str | None:

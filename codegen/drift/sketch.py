@@ -97,12 +97,20 @@ class Sketcher:
             previous = line
 
     def _compound(self, owner: str, statement: ast.stmt, depth: int, plain: bool) -> Iterator[str]:
+        if isinstance(statement, ast.Match):
+            yield self._head(statement.lineno, ast.unparse(statement).split("\n")[0])
         for head, body, first, last in _clauses(statement):
-            written = self.module.lines[first - 1].strip()
-            head = written if written.endswith(":") and "#" not in written and body else head
-            yield head if len(head) <= MAX_WIDTH else _short_head(head)
+            indent = _INDENT if isinstance(statement, ast.Match) else ""
+            yield indent + self._head(first, head)
             block = list(self._block(owner, body, first, last, depth, plain))
-            yield from (_INDENT + line for line in _closed(block))
+            yield from (indent + _INDENT + line for line in _closed(block))
+
+    def _head(self, line: int, head: str) -> str:
+        """The head of a clause as written, if it stands on one line, else as the parser gives it, shortened."""
+        written = self.module.lines[line - 1].strip()
+        if written.endswith(":") and "#" not in written:
+            head = written
+        return head if len(head) <= MAX_WIDTH else _short_head(head)
 
     def _annotations(self, owner: str, after: int, before: int) -> list[str]:
         """The annotations between two source lines as their author wrote them, notes included."""
@@ -177,10 +185,9 @@ def _clauses(statement: ast.stmt) -> Iterator[tuple[str, list[ast.stmt], int, in
     head = ast.unparse(statement).split("\n")[0]
     body = getattr(statement, "body", [])
     if isinstance(statement, ast.Match):
-        yield head, [], statement.lineno, statement.lineno
         for case in statement.cases:
             text = ast.unparse(case).split("\n")[0]
-            yield _INDENT + text, [], case.body[0].lineno, case.body[-1].end_lineno or 0
+            yield text, case.body, case.pattern.lineno, case.body[-1].end_lineno or 0
         return
     yield head, body, statement.lineno, body[-1].end_lineno or 0
     for handler in getattr(statement, "handlers", []):

@@ -158,3 +158,52 @@ def test_a_circle_of_dependencies_is_named(tmp_path: Path) -> None:
 def test_a_package_that_does_not_exist_is_a_usage_error(bank: Path) -> None:
     with pytest.raises(UsageError, match="nowhere: no such package"):
         Adoption(Code(bank), ["nowhere"])
+
+
+BRANCHES = """\
+def act(command):
+    match command:
+        case "go":
+            # VAL: VAL_NON_EMPTY(command)
+            first = 1
+            return first
+        case [a, *rest] if rest: return a
+        case _: pass
+    try:
+        a = 1
+        # AST: AST_PRECONDITION(a == 1)
+        b = 2
+    except (ValueError,
+            KeyError) as error:
+        raise RuntimeError("x") from error
+    else:
+        c = 3
+    finally:
+        d = 4
+    if a:
+        pass
+    elif b: c = 5
+    else:
+        # VAL: VAL_NON_EMPTY(c)
+        d = 5
+    return a
+"""
+
+
+def test_every_kind_of_block_stays_python_at_every_depth_and_keeps_its_annotations(tmp_path: Path) -> None:
+    for extra in range(0, 30, 3):
+        lines = [f"    x{number} = {number}" for number in range(extra)]
+        source = BRANCHES.replace("    try:\n", "\n".join([*lines, "    try:\n"]))
+        (tmp_path / "act.py").write_text(source)
+        text, report = adopted(tmp_path, "act.py")
+        assert report.findings == (), extra
+        for annotation in ("VAL_NON_EMPTY(command)", "AST_PRECONDITION(a == 1)", "VAL_NON_EMPTY(c)"):
+            assert annotation in text
+
+
+def test_a_local_name_is_no_dependency(tmp_path: Path) -> None:
+    total = "def total() -> int:\n    return 1\n"
+    report = "def report(rows: list[int]) -> int:\n    total = sum(rows)\n    return total\n"
+    (tmp_path / "sums.py").write_text(f"{total}\n\n{report}")
+    text, _ = adopted(tmp_path, "sums.py")
+    assert text.count("- deps: -") == 2
