@@ -179,8 +179,7 @@ def test_a_warm_check_knows_clean_files_by_their_content(
     assert run(capsys, "--check", "pkg")[0] == 1
     path.write_text(path.read_text().replace("x > 1", "x > 0"))
     (project / "validation_patterns").mkdir()
-    status, _, err = run(capsys, "--check", "pkg")
-    assert status == 0
+    assert run(capsys, "--check", "pkg")[0] == 0
     shipped = Path(__file__).parents[3] / "validation_patterns" / "scalars" / "VAL_POSITIVE.yaml"
     changed = shipped.read_text(encoding="utf-8").replace("must be positive", "has to be positive")
     (project / "validation_patterns" / "VAL_POSITIVE.yaml").write_text(changed, encoding="utf-8")

@@ -49,6 +49,7 @@ def test_three_hundred_insertions_into_real_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(2_400)
 def test_five_thousand_insertions_into_real_files(tmp_path: Path) -> None:
     tally = fuzz(seed=31, count=5_000, limit=60_000)
     for name, command, every in (("ruff", RUFF, 1), ("black", BLACK, 5)):
