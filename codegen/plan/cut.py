@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ from codegen.document.references import owner_of
 from codegen.plan.graph import Dependencies
 
 SMALL = 3
+SHARED = 2
+REACH = 20
 INFRASTRUCTURE = re.compile(
     r"(config|configuration|settings|constants?|errors?|exceptions?|types|models?|base|protocols?|enums?|alphabet)$"
 )
@@ -26,19 +29,32 @@ INTEGRATION = re.compile(r"(integration|end_to_end|e2e|cli|__main__|app|demo)$")
 RANKS = {"infrastructure": 0, "validation": 1, "normal": 2, "integration": 3}
 
 
-def rank(entry: Entry, needs: Sequence[str]) -> int:
-    """0 infrastructure, 1 complex validation, 2 ordinary, 3 integration. A `phase:` field of the entry decides."""
-    if "phase" in entry.fields and entry.fields["phase"].value in RANKS:
-        return RANKS[entry.fields["phase"].value]
+def ranks(graph: Dependencies) -> dict[str, int]:
+    """Entry number → 0 infrastructure, 1 complex validation, 2 ordinary, 3 integration.
+
+    A `phase:` field of the entry decides. Otherwise infrastructure is what stands in a module of that name (settings,
+    errors, types, …), and a class that needs nothing and that several other modules need.
+    """
+    users = graph.dependents()
+    found: dict[str, int] = {}
+    for ident, entry in graph.entries.items():
+        modules = {graph.entries[user].module for user in users[ident]} - {entry.module}
+        shared = len(modules) >= SHARED and not graph.edges[ident]
+        found[ident] = RANKS[_phase(entry, shared)]
+    return found
+
+
+def _phase(entry: Entry, shared: bool) -> str:
+    written = entry.fields["phase"].value if "phase" in entry.fields else ""
+    if written in RANKS:
+        return written
     parts = entry.module.split(".")
     if any(INTEGRATION.match(part) for part in (*parts[1:], entry.name.lower())):
-        return RANKS["integration"]
+        return "integration"
     if entry.full_specification:
-        return RANKS["validation"]
+        return "validation"
     is_class = entry.name.rpartition(".")[2][:1].isupper()
-    if INFRASTRUCTURE.match(parts[-1]) or (is_class and not needs):
-        return RANKS["infrastructure"]
-    return RANKS["normal"]
+    return "infrastructure" if INFRASTRUCTURE.match(parts[-1]) or (is_class and shared) else "normal"
 
 
 @dataclass
@@ -81,7 +97,8 @@ def cut(
     """
     wanted = list(todo)
     order = {ident: at for at, ident in enumerate(graph.entries)}
-    keys = {ident: (rank(graph.entries[ident], graph.edges[ident]), order[ident]) for ident in wanted}
+    rank = ranks(graph)
+    keys = {ident: (rank[ident], order[ident]) for ident in wanted}
     board = _Board(keys, {ident: _groups(graph.entries[ident]) for ident in wanted})
     waiting = _Waiting(wanted, graph, existing, built)
     board.add_all(waiting.start())
@@ -201,23 +218,32 @@ def _merged(
     size: int,
     placed_at: dict[str, int],
 ) -> list[list[str]]:
-    """Steps of one or two methods join an earlier step of the same package that has room and lies above their needs."""
+    """Steps of one or two methods join another of their package that has room: an earlier one above all they need, or
+    a later one that comes before all that need them."""
     at = placed_at | {ident: number for number, step in enumerate(steps) for ident in step}
-    room: dict[str, list[int]] = defaultdict(list)
+    users = graph.dependents()
+    by_package: dict[str, list[int]] = defaultdict(list)
     for number, step in enumerate(steps):
-        packages = list(dict.fromkeys(_groups(graph.entries[ident])[2] for ident in step))
-        if len(step) < SMALL and len(packages) == 1:
-            inside = set(step)
-            needs = [at[n] for ident in step for n in graph.edges[ident] if n in at and n not in inside]
-            last = keys[step[0]][0] == RANKS["integration"]
-            for other in reversed(room[packages[0]][-20:]):
-                fits = max(needs, default=0) <= other and len(steps[other]) + len(step) <= size
-                if fits and last == (keys[steps[other][0]][0] == RANKS["integration"]):
-                    steps[other] += step
-                    at |= dict.fromkeys(step, other)
-                    steps[number] = []
-                    break
-        if steps[number] and len(step) < size:
-            for package in packages:
-                room[package].append(number)
+        for package in dict.fromkeys(_groups(graph.entries[ident])[2] for ident in step):
+            by_package[package].append(number)
+    for number, step in enumerate(steps):
+        packages = {_groups(graph.entries[ident])[2] for ident in step}
+        if len(step) >= SMALL or len(packages) != 1:
+            continue
+        inside = set(step)
+        first = max((at[n] for i in step for n in graph.edges[i] if n in at and n not in inside), default=0)
+        # What stands in an existing step needs it before the new step that this one was placed at.
+        later = [at[u] - (u in placed_at) for i in step for u in users[i] if u in at and u not in inside]
+        last = min(later, default=len(steps))
+        row = by_package[packages.pop()]
+        here = bisect_left(row, number)
+        near = [*reversed(row[max(0, here - REACH) : here]), *row[here + 1 : here + 1 + REACH]]
+        final = keys[step[0]][0] == RANKS["integration"]
+        for other in near:
+            fits = first <= other <= last and 0 < len(steps[other]) <= size - len(step)
+            if fits and final == (keys[steps[other][0]][0] == RANKS["integration"]):
+                steps[other] = [*steps[other], *step]
+                at |= dict.fromkeys(step, other)
+                steps[number] = []
+                break
     return [step for step in steps if step]

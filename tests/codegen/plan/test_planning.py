@@ -261,3 +261,20 @@ def test_a_module_that_is_a_package_is_planned_as_its_init_file(tmp_path: Path) 
     assert code.module_path("shop.till") == "src/shop/till/__init__.py"
     assert code.module_path("shop.money") == "src/shop/money.py"
     assert code.module_path("other.money") == "other/money.py"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    Till = 1\n    return Till\n",
+        "    return [Till for Till in ()]\n",
+        "    try: ...\n    except ValueError as Till: return Till\n",
+        "    def Till(): ...\n    return Till\n",
+        "    return (lambda Till: Till)(1)\n",
+    ],
+)
+def test_a_name_that_the_function_binds_itself_is_no_dependency(body: str) -> None:
+    text = CLEAN.replace("    return Money(int(float(text) * 100))\n", body)
+    assert "5.2.1" not in dependencies(parse_document(text)).inferred["5.1.2"]
+    used = CLEAN.replace("    return Money(int(float(text) * 100))\n", "    return Till\n")
+    assert "5.2.1" in dependencies(parse_document(used)).inferred["5.1.2"]
