@@ -58,9 +58,6 @@ class EngineConfig:
             found.append(f"dtype: {self.dtype!r} is none of {', '.join(_DTYPES)}")
         if self.cores and self.device == "cuda":
             found.append("cores: only CPU engines are pinned; leave it empty on cuda")
-        missing = sorted(set(self.cores) - os.sched_getaffinity(0)) if self.device == "cpu" else []
-        if missing and not set(self.cores) <= set(range(os.cpu_count() or 1)):
-            found.append(f"cores: {missing} do not exist here; this machine has 0..{(os.cpu_count() or 1) - 1}")
         for name in ("max_model_len", "max_num_seqs", "kv_bytes", "block_size", "tensor_parallel"):
             if getattr(self, name) < 1:
                 found.append(f"{name}: must be at least 1, got {getattr(self, name)}")
@@ -94,7 +91,8 @@ def process_env(config: EngineConfig) -> dict[str, str]:
 def prepare_process(config: EngineConfig) -> dict[str, str]:
     """Pin this process and set its environment for `config`; returns the variables set.
 
-    Call it before anything imports torch. Raises `RuntimeError` when torch is loaded and something would change.
+    Call it before anything imports torch. Raises `RuntimeError` when torch is loaded and something would change,
+    `ValueError` for cores this machine does not have.
     """
     env = process_env(config)
     changed = sorted(name for name, value in env.items() if os.environ.get(name) != value)
@@ -105,6 +103,9 @@ def prepare_process(config: EngineConfig) -> dict[str, str]:
             f"prepare_process comes too late to set {', '.join(late)}: torch is already imported; "
             "call it first in the process, or start the process with process_env(config)"
         )
+    absent = sorted(core for core in config.cores if not 0 <= core < (os.cpu_count() or 1))
+    if absent:
+        raise ValueError(f"cores: {absent} do not exist here; this machine has 0..{(os.cpu_count() or 1) - 1}")
     os.environ.update(env)
     if pin:
         os.sched_setaffinity(0, config.cores)

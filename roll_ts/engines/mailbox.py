@@ -54,8 +54,7 @@ class Mailbox:
                 raise
             answer.cancel()
             raise TimeoutError(
-                f"{self._owner} did not answer {name!r} within {self._timeout_s:g} s; "
-                f"its thread is in {self.doing!r}"
+                f"{self._owner} did not answer {name!r} within {self._timeout_s:g} s; its thread is in {self.doing!r}"
             ) from None
 
     @property

@@ -13,11 +13,12 @@ from __future__ import annotations
 import atexit
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
+from roll_ts.engines.core import Core, Delta
 from roll_ts.engines.mailbox import Mailbox
 from roll_ts.engines.outbox import Outbox
 from roll_ts.engines.protocol import (
@@ -43,47 +44,6 @@ _WAY_ON = {
     EngineState.NO_WEIGHTS: "call load_weights with a complete set of weights, then wake_kv",
     EngineState.CLOSED: "start a new engine",
 }
-
-
-class Delta(NamedTuple):
-    """What one step added to one request; `reason` and `error` say how it ended, if it did."""
-
-    id: str
-    tokens: Sequence[int]
-    logprobs: Sequence[float]
-    reason: Literal["stop", "length"] | None = None
-    error: str | None = None
-
-
-class Core(Protocol):
-    """A generation engine for one thread. `state` is one of SERVING, KV_ASLEEP, RELEASED, NO_WEIGHTS."""
-
-    @property
-    def state(self) -> EngineState: ...
-
-    def stats(self) -> EngineStats:
-        """Load of the core, internal requests included; `paused` is not its concern."""
-        ...
-
-    def add(self, request: Request, fresh: bool = False) -> None:
-        """Take a request (`fresh`: no cached prefix). `ValueError` if it can never be served."""
-        ...
-
-    def abort(self, ids: Sequence[str]) -> None: ...
-
-    def step(self) -> Iterable[Delta]: ...
-
-    def release(self) -> MemoryReport: ...
-
-    def load(self, named: NamedTensors) -> str: ...
-
-    def wake_kv(self) -> MemoryReport: ...
-
-    def reset_cache(self) -> None: ...
-
-    def digest(self) -> str: ...
-
-    def close(self) -> None: ...
 
 
 @dataclass(slots=True)

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from roll_ts.engines.checkpoint import checked, checkpoint_shapes, checkpoint_tensors, tied_names
 from roll_ts.engines.config import EngineConfig
+from roll_ts.engines.core import Delta
 from roll_ts.engines.protocol import EngineState, EngineStats, MemoryReport, NamedTensors, Request, Sampling
-from roll_ts.engines.stepped import Delta, SteppedEngine
+from roll_ts.engines.stepped import SteppedEngine
 from roll_ts.weights.digest import Digester, digest
 
 if TYPE_CHECKING:
@@ -35,9 +36,7 @@ class VLLMEngine(SteppedEngine):
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         where = f"cores {list(config.cores)}" if config.cores else config.device
-        super().__init__(
-            lambda: VLLMCore(config), config.tick_s, config.call_timeout_s, name=f"vLLM engine on {where}"
-        )
+        super().__init__(lambda: VLLMCore(config), config.tick_s, config.call_timeout_s, name=f"vLLM engine on {where}")
 
 
 class VLLMCore:
@@ -92,9 +91,7 @@ class VLLMCore:
         if fresh:
             self._fresh_made += 1
             key += f" fresh {self._fresh_made}"
-        self.vllm.add_request(
-            request.id, {"prompt_token_ids": prompt, "cache_salt": key}, sampling_params(request)
-        )
+        self.vllm.add_request(request.id, {"prompt_token_ids": prompt, "cache_salt": key}, sampling_params(request))
 
     def abort(self, ids: Sequence[str]) -> None:
         """Take requests out of vLLM; it keeps nothing of them but cached prefixes."""

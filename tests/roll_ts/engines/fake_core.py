@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from roll_ts.engines.core import Delta
 from roll_ts.engines.protocol import EngineState, EngineStats, MemoryReport, NamedTensors, Request
-from roll_ts.engines.stepped import Delta
 
 
 def continuation(prompt: Sequence[int], count: int) -> list[int]:

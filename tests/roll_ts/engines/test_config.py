@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from roll_ts.engines.config import EngineConfig, process_env
+from roll_ts.engines.config import EngineConfig, prepare_process, process_env
 from roll_ts.engines.protocol import Sampling
 
 
@@ -17,16 +17,15 @@ def model(tmp_path):
 
 def test_all_mistakes_are_found_in_one_report(tmp_path):
     with pytest.raises(ValueError) as found:
-        EngineConfig(
-            model=str(tmp_path), device="tpu", dtype="float8", max_num_seqs=0, tick_s=0.0, tensor_parallel=-1
-        )
+        EngineConfig(model=str(tmp_path), device="tpu", dtype="float8", max_num_seqs=0, tick_s=0.0, tensor_parallel=-1)
     for key in ("model", "device", "dtype", "max_num_seqs", "tick_s", "tensor_parallel"):
         assert f"{key}: " in str(found.value)
 
 
-def test_cores_that_do_not_exist_are_named(model):
+def test_cores_that_do_not_exist_are_named(model, monkeypatch):
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
     with pytest.raises(ValueError, match=r"cores: \[4096\] do not exist here"):
-        EngineConfig(model=model, cores=(4096,))
+        prepare_process(EngineConfig(model=model, cores=(4096,)))
 
 
 def test_a_cuda_engine_gets_no_cpu_settings(model):

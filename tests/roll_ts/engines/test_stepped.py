@@ -222,20 +222,25 @@ def test_a_core_that_cannot_start_raises_its_own_error():
 
 
 def test_a_call_the_engine_does_not_answer_names_the_engine_and_never_runs_later():
-    class SlowCore(FakeCore):
+    stepping, go_on = threading.Event(), threading.Event()
+
+    class StuckCore(FakeCore):
         def step(self):
-            time.sleep(0.4)
+            stepping.set()
+            go_on.wait(30)
             yield from super().step()
 
-    engine = make(SlowCore(), timeout_s=0.1)
-    threading.Thread(target=engine.submit, args=([request("a", 2)],)).start()
-    time.sleep(0.1)
-    with pytest.raises(TimeoutError, match=r"fake engine did not answer 'submit' within 0.1 s; .* in 'step'"):
+    engine = make(StuckCore(), timeout_s=1.0)
+    engine.submit([request("a", 2)])
+    stepping.wait(10)
+    with pytest.raises(TimeoutError, match=r"fake engine did not answer 'submit' within 1 s; .* in 'step'"):
         engine.submit([request("late")])
+    go_on.set()
     transcript = Transcript()
     transcript.read_until_ended(engine, ["a"])
-    assert engine.wait_drained(2.0) == 0
+    assert engine.wait_drained(10.0) == 0
     assert "late" not in transcript.stories
+    engine.close()
 
 
 def test_close_aborts_what_runs_and_later_calls_say_so():
