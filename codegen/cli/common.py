@@ -6,7 +6,6 @@ import datetime
 import difflib
 from pathlib import Path
 
-from codegen.diagnostics import UsageError
 from codegen.document.blocks import split_lines
 from codegen.document.locate import document_paths, documents_in, find_document
 from codegen.document.model import Document
@@ -21,12 +20,9 @@ def chosen(names: list[str], root: Path, one: bool = False) -> list[Path]:
 
 
 def _named(name: str, root: Path) -> list[Path]:
-    if Path(name).is_dir():
-        found = documents_in(Path(name))
-        if not found:
-            raise UsageError(f"{name}: there is no design document in this folder")
-        return found
-    return [find_document(name, root)]
+    """The document of that name, or those of a folder; a folder without documents may still be the id of one."""
+    folder = Path(name)
+    return (documents_in(folder) if folder.is_dir() else []) or [find_document(name, root)]
 
 
 def shown(path: Path) -> Path:

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -33,6 +34,8 @@ from codegen.plan.graph import dependencies
 from codegen.plan.merge import merge
 from codegen.plan.progress import Progress, progress
 from codegen.plan.schedule import Schedule, differences, schedule
+
+FEW = 8
 
 
 def register(subparsers: argparse._SubParsersAction) -> None:
@@ -111,16 +114,23 @@ def run_plan(args: argparse.Namespace) -> int:
 
 
 def _unreviewed(document: Document, text: str, waiting: list[Subject], allowed: bool) -> str:
-    names = ", ".join(subject.id for subject in waiting)
+    names = _in_short([subject.id for subject in waiting])
     if not allowed:
-        few = names if len(waiting) <= 8 else f"{', '.join(s.id for s in waiting[:8])} and {len(waiting) - 8} more"
         raise UsageError(
-            f"{document.path}: not approved: {few}. Review them (`codegen review next`), "
+            f"{document.path}: not approved: {names}. Review them (`codegen review next`), "
             "or plan them as they are with --unreviewed, which is recorded"
         )
     print(f"{document.path}: planned without approval: {names}", file=sys.stderr)
     asked = f"planned without approval: {names}"
     return add_log_row(parse_document(text, document.path), asked, "6", "", today())
+
+
+def _in_short(idents: list[str]) -> str:
+    """The numbers of a few entries; of many the sections, each with how many it has: "5.1 (8), 5.2 (5)"."""
+    if len(idents) <= FEW:
+        return ", ".join(idents)
+    sections = Counter(ident.rpartition(".")[0] for ident in idents)
+    return ", ".join(f"{section} ({count})" for section, count in sections.items())
 
 
 def plan_json(planned: Schedule) -> dict[str, object]:
