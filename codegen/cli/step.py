@@ -50,6 +50,7 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     commit = verb("commit", "commit_step_", "one commit: the step's files, the document, the brief")
     commit.add_argument("--no-review", action="store_true", help="commit without a review; recorded in a trailer")
     commit.add_argument("--allow-dirty", action="store_true", help="leave other changed files; recorded in a trailer")
+    _register_run(verb("run", "run_agent_on_step", "let an AI agent implement a step, supervised"))
     rollback = verb("rollback", "rollback_step", "take a step's commit back")
     rollback.add_argument("--cascade", action="store_true", help="take back the done steps that depend on it first")
     rollback.add_argument("--dry-run", action="store_true", help="only list what would be taken back")
@@ -60,11 +61,27 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     log.add_argument("--format", choices=FORMATS, default="text")
 
 
-def _later(action: str) -> Run:
+def _register_run(parser: argparse.ArgumentParser) -> None:
+    help = "a command that reads the prompt, or one of claude, codex, gemini, iflow, opencode, qoder, qwen"
+    parser.add_argument("--agent", required=True, metavar="CMD", help=help)
+    parser.add_argument("--rounds", type=int, default=3, metavar="K", help="findings go back at most K-1 times (3)")
+    parser.add_argument("--timeout", type=float, default=1800.0, metavar="SECONDS", help="for each round (1800)")
+    parser.add_argument("--output", type=int, default=10_000_000, metavar="BYTES", help="for each round (10 MB)")
+    parser.add_argument("--yes", action="store_true", help="commit what verifies; by default it waits for your review")
+    parser.add_argument(
+        "--allow", action="append", default=[], metavar="CODE", help="let these findings pass; recorded"
+    )
+    parser.add_argument("--unreviewed", action="store_true", help="start what is not approved; recorded in the log")
+    parser.add_argument("--no-scaffold", action="store_true", help="let the agent write the signatures as well")
+    parser.add_argument("--json", action="store_true", help="the record of the run on stdout")
+    parser.set_defaults(run=_later("run_agent_on_step", "agent_actions"))
+
+
+def _later(action: str, module: str = "step_actions") -> Run:
     """The action, its module imported only when it runs: other commands start without it."""
 
     def run(args: argparse.Namespace) -> int:
-        found: Run = getattr(importlib.import_module("codegen.cli.step_actions"), action)
+        found: Run = getattr(importlib.import_module(f"codegen.cli.{module}"), action)
         return found(args)
 
     return run

@@ -83,7 +83,10 @@ class Plan:
 
 
 def plan_install(place: Place, agents: Sequence[Agent], prompts: Sequence[Prompt]) -> Plan:
-    """What installing, or upgrading, these agents' files would do. UsageError: a path is a folder, or marks do not pair."""
+    """What installing or upgrading these agents' files would do.
+
+    UsageError: a folder is in the way of a file, or the marks of a managed block do not pair.
+    """
     manifest = read_manifest(place.base)
     changes: list[Change] = []
     for agent in agents:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from codegen.diagnostics import Finding, UsageError
 from codegen.drift.code import Code
@@ -86,7 +88,12 @@ def run_tests(target: Target, command: str, say: Callable[[str], None]) -> TestR
     say(f"$ {command}")
     try:
         with subprocess.Popen(
-            words, cwd=target.root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            words,
+            cwd=target.root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=code_environment(target.root),
         ) as process_:
             try:
                 output, _ = process_.communicate(timeout=target.config.test_seconds)
@@ -99,6 +106,12 @@ def run_tests(target: Target, command: str, say: Callable[[str], None]) -> TestR
         raise UsageError(f"the step's test command does not exist: {words[0]} (in `{command}`)") from error
     say(output.decode("utf-8", "replace").rstrip())
     return TestRun(command, process_.returncode)
+
+
+def code_environment(root: Path) -> dict[str, str]:
+    """This process's environment, where Python finds the code of the project at `root` before any other copy of it."""
+    folders = [str(root), *([str(root / "src")] if (root / "src").is_dir() else [])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])}
 
 
 def python_files(target: Target) -> list[str]:

@@ -1,0 +1,106 @@
+"""Judge what an agent left in its tree: first what it took away or hid, then what `codegen step verify` says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from codegen.agents.erosion import empty_tests, is_test, lost_validations, weakened_tests
+from codegen.agents.swallowed import placeholders, swallowed
+from codegen.agents.tree import Tree
+from codegen.diagnostics import Finding
+from codegen.drift.section import documented_definitions
+from codegen.workflow.git import literal
+from codegen.workflow.target import Target, belongs
+from codegen.workflow.verify import TestRun, verify
+
+
+def own_changes(tree: Tree, target: Target) -> list[str]:
+    """The step's files that differ from the base, by name."""
+    return sorted(change.path for change in tree.git.changes() if belongs(change.path, list(target.step.files)))
+
+
+def judge(
+    tree: Tree, target: Target, allow: Collection[str], say: Callable[[str], None]
+) -> tuple[list[Finding], list[TestRun]]:
+    """All findings, and the test runs. The tests run only when nothing else is wrong."""
+    findings = [_allowed(finding, allow) for finding in defensive_audit(tree, target)]
+    if any(finding.severity == "error" for finding in findings):
+        return findings, []
+    result = verify(target, say)
+    return [*findings, *(_allowed(finding, allow) for finding in result.findings)], list(result.tests)
+
+
+def defensive_audit(tree: Tree, target: Target) -> list[Finding]:
+    """Swallowed errors, open placeholders, lost validations and weakened tests of the step's changed files."""
+    own: dict[str, set[str]] = {}
+    fences: list[str] = []
+    names: list[str] = []
+    for documented in documented_definitions(target.document)[0]:
+        if any(documented.entry.id == entry.id for entry in target.entries):
+            own.setdefault(documented.module, set()).add(documented.definition.name)
+            names.append(f"{documented.entry.id} {documented.definition.name}")
+    for entry in target.entries:
+        fences += [fence.code for fence in entry.fences if fence.language.startswith("py")]
+    findings: list[Finding] = []
+    for path in own_changes(tree, target):
+        if not path.endswith(".py"):
+            continue
+        file = tree.root / path
+        old = tree.git.show(tree.base, path)
+        new = file.read_text(encoding="utf-8") if file.is_file() else None
+        broken = _syntax(path, new)
+        if broken:
+            findings.append(broken)
+            continue
+        if new is not None:
+            findings += swallowed(path, new, [text for text in (old, *fences) if text])
+            findings += placeholders(path, new, names)
+        if is_test(path):
+            findings += weakened_tests(path, old, new) if old is not None else []
+            findings += empty_tests(path, new, old) if new is not None else []
+        elif old is not None:
+            module = path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            findings += lost_validations(path, old, new, own.get(module, ()))
+    return sorted(findings)
+
+
+def patch(tree: Tree, target: Target) -> str:
+    """The step's changes so far as a patch against the base."""
+    paths = own_changes(tree, target)
+    if not paths:
+        return ""
+    tree.git.run("add", "--intent-to-add", "--all", "--", *map(literal, paths))
+    text = tree.git.run("diff", "--binary", "--no-color", "--no-ext-diff", tree.base, "--", *map(literal, paths))
+    tree.settle()
+    return text
+
+
+def diff_size(tree: Tree, target: Target) -> dict[str, tuple[int, int]]:
+    """Lines added and removed by path; (0, 0) for what is not text."""
+    paths = own_changes(tree, target)
+    if not paths:
+        return {}
+    tree.git.run("add", "--intent-to-add", "--all", "--", *map(literal, paths))
+    text = tree.git.run("diff", "--numstat", "-z", "--no-renames", tree.base, "--", *map(literal, paths))
+    tree.settle()
+    found: dict[str, tuple[int, int]] = {}
+    for line in filter(None, text.split("\0")):
+        added, removed, path = line.split("\t", 2)
+        count = (int(added), int(removed)) if added.isdigit() and removed.isdigit() else (0, 0)
+        found[path.removeprefix(tree.git.prefix())] = count
+    return found
+
+
+def _syntax(path: str, text: str | None) -> Finding | None:
+    try:
+        compile(text or "", path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", 0) or 0
+        return Finding(path, line, 0, "AUD008", f"is not Python: {error}", fix="Mend it.")
+    return None
+
+
+def _allowed(finding: Finding, allow: Collection[str]) -> Finding:
+    """A finding whose code the person allows is a warning, which the record keeps."""
+    return replace(finding, severity="warning") if finding.code in allow and finding.severity == "error" else finding

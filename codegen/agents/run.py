@@ -1,0 +1,222 @@
+"""The supervised run of one step: brief, agent, checks, findings back, at most K rounds; then review or commit.
+
+The project is not written to before the step verifies. Every way out, an exception included, removes the worktree and
+leaves a record in the run's folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from codegen.agents.deliver import as_commit, for_review, require_untouched
+from codegen.agents.guard import hold
+from codegen.agents.judge import diff_size, judge, own_changes, patch
+from codegen.agents.message import message
+from codegen.agents.process import Ended, Limits, run_agent
+from codegen.agents.record import Round, Run, new_folder, now, step_folder, write_run
+from codegen.agents.tree import Tree, refs, worktree
+from codegen.diagnostics import Finding, UsageError
+from codegen.document.store import document_lock, replace_file, update_document
+from codegen.patterns import load_library
+from codegen.workflow.brief import brief
+from codegen.workflow.git import Git
+from codegen.workflow.ledger import finished, started
+from codegen.workflow.scaffold import scaffold
+from codegen.workflow.target import Target, find_target
+from codegen.workflow.verify import code_environment, test_commands
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the caller wants. `allow` are codes of findings that shall not stop the step; they stay in the record."""
+
+    agent: tuple[str, ...]
+    rounds: int = 3
+    limits: Limits = field(default_factory=Limits)
+    allow: frozenset[str] = frozenset()
+    commit: bool = False
+    unreviewed: bool = False
+    scaffold: bool = True
+
+
+def run_step(target: Target, order: Order, say: Say) -> tuple[Run, Path]:
+    """Let an agent implement a step. The record, and the folder it is in.
+
+    UsageError: the step cannot be started (NotReady), the project has changes in its way, the agent cannot be started,
+    or the project moved on while it worked (NotDelivered).
+    """
+    if not 1 <= order.rounds <= 20:
+        raise UsageError(f"--rounds {order.rounds}: give 1 to 20")
+    git = Git(target.root)
+    git.require()
+    base = require_untouched(target, git)
+    started(target.document, target.step.number, order.unreviewed)  # refuses before anything is made
+    parent = step_folder(target.root, target.document.id, target.step.number)
+    parent.parent.mkdir(parents=True, exist_ok=True)
+    with document_lock(parent, f"step run {target.step.number}"):
+        folder = new_folder(target.root, target.document.id, target.step.number)
+        run = Run(target.document.id, target.step.number, target.step.title, list(order.agent), base, now())
+        write_run(folder, run)
+        try:
+            with worktree(git, base) as tree:
+                _Work(target, git, tree, order, run, folder, say, _surroundings(git)).do()
+        except BaseException:
+            run.outcome = "stopped"
+            raise
+        finally:
+            run.ended = now()
+            write_run(folder, run)
+    return run, folder
+
+
+@dataclass
+class _Work:
+    """One run in its tree."""
+
+    target: Target
+    git: Git
+    tree: Tree
+    order: Order
+    run: Run
+    folder: Path
+    say: Say
+    before: dict[str, str]
+
+    def do(self) -> None:
+        """All rounds, and the delivery when one of them verifies."""
+        inner = find_target(self.target.step.number, str(self.tree.root / self.target.document_path), self.tree.root)
+        number = inner.step.number
+        update_document(inner.document.path, lambda document: started(document, number, self.order.unreviewed))
+        inner = inner.again()
+        text = brief(inner, load_library(inner.root)).text
+        self._write(inner.brief_path, text)
+        scaffolded = self._scaffold(inner)
+        kept = {path: (inner.root / path).read_bytes() for path in (inner.document_path, inner.brief_path)}
+        findings: list[Finding] = []
+        output = ""
+        for at in range(1, self.order.rounds + 1):
+            prompt = message(
+                at,
+                self.order.rounds,
+                text,
+                inner.step.files,
+                test_commands(inner),
+                findings,
+                output,
+                scaffolded,
+            )
+            done, output = self._round(at, prompt, inner, kept)
+            self.run.rounds.append(done)
+            self.run.changed = diff_size(self.tree, inner)
+            replace_file(self.folder / "work.patch", patch(self.tree, inner).encode("utf-8"))
+            write_run(self.folder, self.run)
+            findings = done.findings
+            if done.stopped:
+                break
+            if not done.errors:
+                self._deliver(inner, number)
+                return
+        self.run.warnings += _moved(self.before, _surroundings(self.git))
+        self.run.outcome = "failed"
+
+    def _round(self, at: int, prompt: str, inner: Target, kept: dict[str, bytes]) -> tuple[Round, str]:
+        """Call the agent, hold it to its files, judge. The round, and what the tests printed."""
+        replace_file(self.folder / f"round_{at}.prompt.md", prompt.encode("utf-8"))
+        self.say(f"round {at} of {self.order.rounds}: {self.order.agent[0]}")
+        transcript = self.folder / f"round_{at}.txt"
+        environment = code_environment(inner.root)
+        ended = run_agent(self.order.agent, prompt, inner.root, transcript, self.order.limits, environment)
+        findings, reverted = hold(self.tree, inner, kept)
+        done = Round(at, round(ended.seconds, 3), ended.status, ended.output_bytes, ended.stopped, reverted=reverted)
+        begun = time.monotonic()
+        lines: list[str] = []
+        failure = _failure(ended, self.order.limits, inner)
+        if failure is not None:
+            findings.append(failure)
+        else:
+            judged, tests = judge(self.tree, inner, self.order.allow, lines.append)
+            findings += judged
+            done.tests = [{"command": test.command, "status": test.status} for test in tests]
+            hold(self.tree, inner, kept)  # what the tests left behind
+        done.findings = [_inside(finding, inner.root) for finding in findings]
+        done.check_seconds = round(time.monotonic() - begun, 3)
+        errors = len(done.errors)
+        self.say(f"round {at}: {ended.seconds:.0f} s, {errors} error{'s' * (errors != 1)}, {len(reverted)} undone")
+        return done, "\n".join(lines)
+
+    def _scaffold(self, inner: Target) -> bool:
+        """Write what the step lacks, expanded. UsageError: Section 5 holds an annotation that cannot be expanded."""
+        if not self.order.scaffold:
+            return False
+        result = scaffold(inner)
+        if result.findings:
+            first = _inside(result.findings[0], inner.root)
+            raise UsageError(
+                f"Step {inner.step.number} cannot be scaffolded: {first.path}:{first.line}: {first.message}; correct "
+                "Section 5, or give --no-scaffold"
+            )
+        return bool(result.written)
+
+    def _deliver(self, inner: Target, number: int) -> None:
+        self.run.warnings += _moved(self.before, _surroundings(self.git))
+        update_document(inner.document.path, lambda document: finished(document, number))
+        inner = inner.again()
+        if self.order.commit:
+            self.run.commit = as_commit(inner, self.git, self.tree)
+            self.run.outcome = "committed"
+            return
+        paths = [*own_changes(self.tree, inner), inner.document_path, inner.brief_path]
+        for_review(self.target, self.git, self.tree, paths, self.folder / "work.patch")
+        self.run.outcome = "review"
+
+    def _write(self, path: str, text: str) -> None:
+        file = self.tree.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, text.encode("utf-8"))
+
+
+def _failure(ended: Ended, limits: Limits, target: Target) -> Finding | None:
+    """Why the agent's round cannot be judged."""
+    path = target.document_path
+    if ended.stopped == "time":
+        message = f"the agent did not end within {limits.seconds:g} s and was ended"
+        return Finding(path, 0, 0, "RUN002", message, fix="Give it more time with --timeout, or a smaller step.")
+    if ended.stopped == "output":
+        message = f"the agent printed more than {limits.output} bytes and was ended"
+        return Finding(path, 0, 0, "RUN006", message, fix="See its transcript; --output raises the limit.")
+    if ended.status:
+        how = f"was killed by signal {-ended.status}" if ended.status < 0 else f"ended with status {ended.status}"
+        return Finding(path, 0, 0, "RUN001", f"the agent {how}", fix="Go on from what is there, and end with status 0.")
+    return None
+
+
+def _inside(finding: Finding, root: Path) -> Finding:
+    """The finding with its path relative to the project: the tree it was found in is thrown away."""
+    path = Path(finding.path)
+    shown = path.relative_to(root).as_posix() if path.is_absolute() and path.is_relative_to(root) else finding.path
+    return replace(finding, path=shown, message=finding.message.replace(f"{root}/", ""))
+
+
+def _surroundings(git: Git) -> dict[str, str]:
+    """What an agent could reach outside of its tree and must not change: the project's changes, branches and tags."""
+    found = {f"ref {name}": ident for name, ident in refs(git).items()}
+    for change in git.changes():
+        file = git.root / change.path
+        content = file.read_bytes() if file.is_file() else b""
+        found[change.path] = hashlib.sha256(content).hexdigest()
+    return found
+
+
+def _moved(before: dict[str, str], after: dict[str, str]) -> list[Finding]:
+    """What changed around the run, which the run itself did not do."""
+    names = sorted({name for name in {*before, *after} if before.get(name) != after.get(name)})
+    if not names:
+        return []
+    message = f"changed in the project while the agent worked, by it or by somebody else: {', '.join(names[:8])}"
+    return [Finding("(project)", 0, 0, "RUN008", message, "warning", "Look at it.")]
