@@ -8,6 +8,7 @@ statement. The seal covers everything but the hole.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -119,14 +120,17 @@ def _read(
 ) -> Block:
     body_first, body_last = openers[-1].last_line + 1, end.line - 1
     first = openers[0].line if openers[0].place else body_first
-    has_comments = any(body_first <= comment.line <= body_last for comment in comments)
+    inside_comments = comments[
+        bisect_left(comments, body_first, key=_line_of) : bisect_right(comments, body_last, key=_line_of)
+    ]
+    has_comments = bool(inside_comments)
     statements = statements_between(tree, body_first, body_last)
 
     def block(seal: Seal, shape: Shape = "plain", form: str = "", hole: ast.stmt | None = None) -> Block:
         inner = has_comments
         if hole is not None:
             inside = range(first_line(hole), last_line(hole) + 1)
-            inner = any(body_first <= c.line <= body_last and c.line not in inside for c in comments)
+            inner = any(comment.line not in inside for comment in inside_comments)
         returns = any(isinstance(node, ast.Return) for s in statements or () for node in ast.walk(s))
         return Block(openers, end, first, end.line, body_first, body_last, seal, shape, form, hole, inner, returns)
 
@@ -147,6 +151,10 @@ def _read(
         if any(wraps(item.id) for item in items) and (holes := wrap_holes(statements)):
             return block("edited", "wrap", form, holes[-1])
     return block(_seal(form, end) if end.tag == openers[0].tag else "edited", "plain", form)
+
+
+def _line_of(comment: Comment) -> int:
+    return comment.line
 
 
 def _seal(form: str, end: EndMark) -> Seal:

@@ -67,7 +67,7 @@ def read_check(library: Library, opener: Opener, item: Item, place: Place, snaps
     target = None
     if pattern.target == "required":
         try:
-            target = find_target(pattern, bound, place)
+            target = find_target(pattern, bound, place, uses_result)
         except TargetError as error:
             raise SiteError("ambiguous-target", error.message, error.fix) from error
         bound = replace(bound, target=target.source)

@@ -71,15 +71,19 @@ def _clash(planning: Planning, opener: object, name: str, statement: str) -> Non
     planning.find(opener, "error", error.code, error.message, error.fix)  # type: ignore[arg-type]
 
 
-def _for_type_checkers(tree: ast.Module) -> set[int]:
+def _for_type_checkers(tree: ast.Module) -> frozenset[int]:
     """Nodes below `if TYPE_CHECKING:`, which bind nothing when the module runs; aliases included."""
-    return {
+    return frozenset(
         id(inner)
         for node in own_nodes(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if isinstance(node, ast.If) and _asks_for_type_checking(node.test)
         for statement in node.body
         for inner in ast.walk(statement)
-    }
+    )
+
+
+def _asks_for_type_checking(test: ast.expr) -> bool:
+    return getattr(test, "id", getattr(test, "attr", "")) == "TYPE_CHECKING"
 
 
 def _single(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> ast.stmt:

@@ -83,9 +83,9 @@ class Marks:
         self.tags = frozenset(tags)
         names = "|".join(sorted(map(re.escape, self.tags), key=len, reverse=True))
         places = "|".join(REMOTE_PLACES)
-        self._opener = re.compile(rf"#\s*({names})(?:\s+on\s+({places}))?\s*:(?!:)\s*")
-        self._end = re.compile(rf"#\s*END\s+({names})\b\s*(.*?)\s*\Z")
-        self._import = re.compile(rf"#\s*({names})\s+import\s*\Z")
+        self._opener = re.compile(rf"#[ \t]*({names})(?:[ \t]+on[ \t]+({places}))?[ \t]*:(?!:)[ \t]*")
+        self._end = re.compile(rf"#[ \t]*END[ \t]+({names})\b\s*(.*?)\s*\Z")
+        self._import = re.compile(rf"#[ \t]*({names})[ \t]+import\s*\Z")
         self.prefilter = re.compile(rf"#[ \t]*(?:END[ \t]+)?(?:{names})\b".encode())
 
     def find(self, comments: Sequence[Comment]) -> list[Mark]:

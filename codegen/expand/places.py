@@ -76,6 +76,7 @@ class Places:
         self.layout = layout
         self.lines = lines
         self.suites = all_suites(root)
+        self.decorated = [s for suite in self.suites for s in suite.statements if first_line(s) < s.lineno]
 
     def find(self, opener: Opener) -> Place:
         """The annotation's place. Raises PlaceError."""
@@ -94,11 +95,7 @@ class Places:
         return self._about(function, ())
 
     def _decorated(self, line: int) -> ast.stmt | None:
-        for suite in self.suites:
-            for statement in suite.statements:
-                if first_line(statement) <= line < statement.lineno:
-                    return statement
-        return None
+        return next((s for s in self.decorated if first_line(s) <= line < s.lineno), None)
 
     def _about(self, statement: ast.AST, warnings: tuple[str, ...]) -> Place:
         """The place of an annotation about a function as a whole."""

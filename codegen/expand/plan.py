@@ -13,7 +13,7 @@ from codegen.diagnostics import Finding, Severity
 from codegen.expand.checks import Check, is_postcondition, read_check
 from codegen.expand.marks import Opener, is_prose
 from codegen.expand.model import SiteError
-from codegen.expand.parsing import Function, is_docstring
+from codegen.expand.parsing import Function, first_line, is_docstring, last_line
 from codegen.expand.places import Place, PlaceError
 from codegen.expand.plan_returns import plan_returns
 from codegen.expand.plan_wrap import plan_wrap
@@ -31,9 +31,25 @@ def make_plan(planning: Planning) -> Plan:
         if scope.on_return:
             with _Reporting(planning, scope.on_return[0].opener):
                 plan_returns(planning, scope)
+    _no_nesting(planning)
     plan = planning.plan
     plan.blocks.sort(key=lambda block: (block.after, block.rank))
     return plan
+
+
+def _no_nesting(planning: Planning) -> None:
+    """A block that holds a statement of the author's cannot hold another block in it."""
+    for outer in planning.plan.blocks:
+        if outer.statement is None:
+            continue
+        first, last = first_line(outer.statement), last_line(outer.statement)
+        for inner in planning.plan.blocks:
+            same = outer.shape == "wrap" and inner is not outer and inner.statement is outer.statement
+            if same or (first <= inner.after < last):
+                opener = outer.annotations[0]
+                message = f"the statement on line {planning.line_of(first)} would need blocks inside one another"
+                planning.find(opener, "error", "nested", message, "Split the statement, or drop one annotation.")
+                break
 
 
 class _Reporting:

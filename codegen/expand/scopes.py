@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from codegen.expand.parsing import Function, own_nodes
 
@@ -55,7 +56,8 @@ def own_parameters(function: Function) -> list[ast.arg]:
     return every[1:] if every and every[0].arg in ("self", "cls", "mcs") else every
 
 
-def bound_in(scope: ast.AST, skipped: Container[int] = frozenset()) -> frozenset[str]:
+@lru_cache(maxsize=64)
+def bound_in(scope: ast.AST, skipped: frozenset[int] = frozenset()) -> frozenset[str]:
     """Names that the scope itself binds: parameters, assignments, imports, definitions; not `global` ones.
 
     `skipped` holds the `id` of nodes that do not count.

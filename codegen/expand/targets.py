@@ -47,12 +47,12 @@ class Target:
     optional: bool = False
 
 
-def find_target(pattern: Pattern, bound: Bound, place: Place) -> Target:
-    """The target of one item at a place. Raises TargetError."""
+def find_target(pattern: Pattern, bound: Bound, place: Place, of_result: bool = False) -> Target:
+    """The target of one item at a place; `of_result` when it speaks of the returned value. Raises TargetError."""
     source = bound.target if bound.target is not None else _infer(pattern, place)
     if not pattern.elementwise:
         return Target(source)
-    shape = _shape(source, place)
+    shape = _shape(source, place, of_result)
     optional = shape.optional and not _NONE_TEST.search(pattern.template)
     each = bound.each or _about_value(pattern, bound, shape)
     if each is not None:
@@ -123,7 +123,7 @@ class _Shape:
     element: ast.expr | None = None
 
 
-def _shape(source: str, place: Place) -> _Shape:
+def _shape(source: str, place: Place, of_result: bool) -> _Shape:
     """What the target's type annotation says about its elements."""
     function = place.function
     if not source.isidentifier() or function is None:
@@ -135,7 +135,7 @@ def _shape(source: str, place: Place) -> _Shape:
     if source in star:
         inner_type = arguments.vararg if star[source] == "items" else arguments.kwarg
         return _Shape(star[source], element=inner_type.annotation if inner_type else None)
-    annotation = _annotation(source, function)
+    annotation = function.returns if of_result and source == "result" else _annotation(source, function)
     if annotation is None:
         return _Shape()
     kind, optional = _unwrap(annotation)

@@ -44,7 +44,7 @@ def find_unmanaged(source: Path | str, name: str | None = None, tags: Iterable[s
     reasons = {comment.line: comment for comment in layout.comments if _REASON.match(comment.text)}
     found = [
         _finding(path, statement, what, reasons, lines)
-        for statement, what in _checks(tree)
+        for statement, what in _checks(tree, "".join(lines))
         if statement.lineno not in managed
     ]
     return sorted(found)
@@ -59,14 +59,18 @@ def _managed_lines(tree: ast.Module, layout: Layout, marks: Marks) -> set[int]:
     return lines
 
 
-def _checks(tree: ast.Module) -> Iterator[tuple[ast.stmt, str]]:
+def _one_line(text: str, node: ast.expr) -> str:
+    return " ".join((ast.get_source_segment(text, node) or "…").split())
+
+
+def _checks(tree: ast.Module, text: str) -> Iterator[tuple[ast.stmt, str]]:
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Assert):
-            yield node, f"assert {ast.unparse(node.test)}"
+            yield node, f"assert {_one_line(text, node.test)}"
         elif isinstance(node, ast.If) and _guards(node.body):
-            yield node, f"if {ast.unparse(node.test)}: raise"
+            yield node, f"if {_one_line(text, node.test)}: raise"
         if not isinstance(node, ast.expr):
             waiting.extend(ast.iter_child_nodes(node))
 

@@ -6,6 +6,7 @@ Two parsers have to accept the text, the running interpreter's and libcst's. A t
 from __future__ import annotations
 
 import ast
+import warnings
 from typing import TYPE_CHECKING
 
 from codegen.expand.blocks import Block
@@ -28,12 +29,30 @@ def problem_of(first: Expansion, second: Expansion, adopted: bool) -> str | None
         return second.report.findings[0].message if second.report.findings else "it cannot be read again"
     if new is None:
         return "the annotations are gone"
+    if problem := _compile_problem(old.source.text, text):
+        return problem
     if not adopted and new.base.lines != old.base.lines:
         return "taking the blocks out again does not give the text from before"
     if not second.report.clean or second.report.changed or second.report.text != text:
         return "a second expansion would change it again"
     if not adopted and not same_tree(_without_blocks(new), old.base_tree):
         return "the code outside the blocks is not what it was"
+    return None
+
+
+def _compile_problem(old: str, new: str) -> str | None:
+    """What the compiler, which runs nothing, refuses in the new text and not in the old: a `global` after a use."""
+    refusal = _refusal(new)
+    return f"Python refuses the result: {refusal}" if refusal and not _refusal(old) else None
+
+
+def _refusal(text: str) -> str | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(text, "<expansion>", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            return str(error)
     return None
 
 

@@ -302,3 +302,19 @@ def test_an_extracted_function_survives_a_formatter(long_library: Any) -> None:
         [ruff, "format", "--isolated", "-q", "-"], input=done, capture_output=True, text=True, check=True
     ).stdout
     assert long_library(formatted).clean
+
+
+def test_blocks_inside_one_another_are_refused() -> None:
+    text = dedent("""
+        import asyncio
+
+
+        # AST: AST_ENSURES(result)
+        async def take(lock):
+            # VAL: VAL_DEADLINE(3, "the lock")
+            async with lock:
+                return await lock.get()
+    """)
+    assert problem(text)[1] == "nested"
+    single = text.replace("    async with lock:\n        return await", "    return await")
+    assert problem(single)[1] == "nested"
