@@ -1,6 +1,6 @@
 PY := .venv/bin
 
-.PHONY: setup demo test test-fast lint bench clean
+.PHONY: setup demo learn test test-fast lint bench clean
 
 setup: .venv/.ready
 
@@ -9,7 +9,14 @@ setup: .venv/.ready
 
 # A language model learns FrozenLake while rollout and training share two cores.
 demo: setup
+	rm -rf runs/demo
 	$(PY)/roll-ts train examples/frozen_lake.yaml --out runs/demo
+	$(PY)/roll-ts verify runs/demo
+	$(PY)/roll-ts replay runs/demo
+
+# The same on three seeds: about three times as long.
+learn: setup
+	$(PY)/python bench/learning.py
 
 test: setup lint
 	$(PY)/pytest -m "not nightly"
