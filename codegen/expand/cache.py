@@ -1,7 +1,8 @@
-"""Remembers which file contents are known to be FRESH without any finding, so that a warm check only hashes them.
+"""Remembers which file contents are known to be FRESH without any finding, so that a warm check only hashes them,
+and what each block was made from, so that a stale one can say what changed.
 
-The memory is valid for one tool, one Python, one pattern library and one set of options; anything else starts it
-anew. It lives in `.codegen_cache/` of the project, which ignores itself for git, and losing it costs only time.
+The memory of contents is valid for one tool, one Python, one pattern library and one set of options; anything else
+starts it anew. It lives in `.codegen_cache/` of the project, which ignores itself for git, and losing it costs time.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Cache:
         self.path, self.key = path, key
         self.tags: list[str] | None = None
         self._clean: set[str] = set()
+        self._origins: dict[str, list[str]] = {}
         self._changed = False
         if path is not None:
             self._load(path)
@@ -36,7 +38,10 @@ class Cache:
             stored = json.loads(path.read_bytes())
         except (FileNotFoundError, ValueError):
             return
-        if isinstance(stored, dict) and stored.get("key") == self.key:
+        if not isinstance(stored, dict):
+            return
+        self._origins = stored.get("origins", {})
+        if stored.get("key") == self.key:
             self.tags = stored["tags"]
             self._clean = set(stored["clean"])
 
@@ -50,6 +55,21 @@ class Cache:
             self._clean.add(mark)
             self._changed = True
 
+    def learn(self, seal: str, origin: tuple[str, str]) -> None:
+        """Remember what a block with that seal was made from."""
+        if seal and self._origins.get(seal) != list(origin):
+            self._origins[seal] = list(origin)
+            self._changed = True
+
+    def change_since(self, seal: str, origin: tuple[str, str]) -> str:
+        """What changed since a block was made, in words; "" when that is not remembered."""
+        if seal not in self._origins:
+            return ""
+        items, patterns = self._origins[seal]
+        if items != origin[0]:
+            return f"the annotation was `{items}`"
+        return "its pattern changed" if patterns != origin[1] else "the code around it changed"
+
     def save(self, tags: frozenset[str]) -> None:
         """Write the memory if it changed. Raises OSError when the folder cannot be written."""
         if self.path is None or not self._changed:
@@ -60,7 +80,7 @@ class Cache:
         clean = sorted(self._clean)[:MAX_ENTRIES]
         handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump({"key": self.key, "tags": sorted(tags), "clean": clean}, file)
+            json.dump({"key": self.key, "tags": sorted(tags), "clean": clean, "origins": self._origins}, file)
         os.replace(temporary, self.path)
 
 

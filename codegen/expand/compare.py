@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from codegen.diagnostics import Finding
 from codegen.expand.adopt import equivalent, twin_of
 from codegen.expand.blocks import Block
+from codegen.expand.canonical import digest_of
 from codegen.expand.imports import NeededImport, import_on
 from codegen.expand.model import FileReport, Options, Planned, SiteReport, State
 from codegen.expand.parsing import statements_between
@@ -116,7 +117,10 @@ def _judge(
     replaces = replaced_lines(planned)
     if index is None:
         line = base.origin[planned.line - 1]
-        work.sites.append(SiteReport(line, column, State.UNEXPANDED, what, _where(planned)))
+        seal = digest_of(planned.form)
+        work.sites.append(
+            SiteReport(line, column, State.UNEXPANDED, what, _where(planned), fresh_seal=seal, origin=planned.origin)
+        )
         twin = twin_of(planned, reading.base_tree, reading.base_layout.comments)
         if twin is not None and not options.adopt:
             message = f"{what}: the code below makes this check already, and is not marked as generated"
@@ -131,7 +135,8 @@ def _judge(
     if state is State.FRESH:
         fresh = stands
     line = block.openers[0].line
-    work.sites.append(SiteReport(line, column, state, what, reason, diff))
+    seals = (digest_of(block.form), digest_of(planned.form))
+    work.sites.append(SiteReport(line, column, state, what, reason, diff, *seals, planned.origin))
     calm = options.force or (options.adopt and _same_check(reading, block, planned))
     if state is State.EDITED and not (calm and block.replaceable and planned.shape != "wrap"):
         fix = "Restore it, or replace it with `codegen expand --force`."

@@ -55,7 +55,8 @@ class Planned:
     `key` finds its counterpart in the file: ("own", annotation line) or (place, line above). `rank` orders blocks
     below the same line. `code` is at zero indentation with "\\n" endings; in a block with a hole the name `_hole_`
     stands for the author's code, `statement`, whose lines the block replaces. `openers` are the opening lines of a
-    remote site, without indentation. `following` are the statements below the site in its suite.
+    remote site, without indentation. `following` are the statements below the site in its suite. `origin` as in
+    SiteReport.
     """
 
     key: tuple[str, int]
@@ -71,6 +72,7 @@ class Planned:
     rank: int = 0
     shape: Shape = "plain"
     statement: ast.stmt | None = None
+    origin: tuple[str, str] = ("", "")
     following: tuple[ast.stmt, ...] = ()
 
     @property
@@ -81,7 +83,11 @@ class Planned:
 
 @dataclass(frozen=True)
 class SiteReport:
-    """One site of a file: its state, where, what it is about, and for a difference what stands and what should."""
+    """One site of a file: its state, where, what it is about, and for a difference what stands and what should.
+
+    `seal` is the digest of what stands, `fresh_seal` of what should; `origin` is what the latter was made from: the
+    annotation's items and the digests of their patterns.
+    """
 
     line: int
     column: int
@@ -89,6 +95,9 @@ class SiteReport:
     what: str
     reason: str = ""
     diff: str = ""
+    seal: str = ""
+    fresh_seal: str = ""
+    origin: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True)

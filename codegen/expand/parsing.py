@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterator
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -68,10 +69,10 @@ def statements_between(tree: ast.Module, first: int, last: int) -> list[ast.stmt
     while stack:
         node = stack.pop()
         for _, suite in suites_of(node):
-            for statement in suite:
+            for statement in suite[bisect_left(suite, first, key=last_line) :]:
                 begin, end = first_line(statement), last_line(statement)
-                if end < first or begin > last:
-                    continue
+                if begin > last:
+                    break
                 if begin >= first and end <= last:
                     found.append(statement)
                     homes.add(id(suite))

@@ -152,9 +152,15 @@ class Planning:
                 rank=rank,
                 shape="plain" if statement is None else "return" if remote else "wrap",
                 statement=statement,
+                origin=_origin(openers, checks),
                 following=tuple(s for s in suite.statements if first_line(s) > after),
             )
         )
+
+
+def _origin(openers: Sequence[Opener], checks: Sequence[Check]) -> tuple[str, str]:
+    items = "; ".join(f"{opener.tag}: {_items(opener, checks)}" for opener in openers)
+    return items, " ".join(dict.fromkeys(check.pattern.digest[:16] for check in checks))
 
 
 def _items(opener: Opener, checks: Sequence[Check]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codegen.diagnostics import UsageError
@@ -41,10 +41,22 @@ def run_files(
         mark = content_mark(path, data)
         if cache.knows(mark):
             continue
-        outcome = job().run(path, data)
+        outcome = _with_reasons(job().run(path, data), cache)
         if outcome.report.clean and not outcome.report.findings:
             cache.add(content_mark(path, outcome.old if outcome.new is None else outcome.new))
         yield outcome
+
+
+def _with_reasons(outcome: Outcome, cache: Cache) -> Outcome:
+    """Say of stale sites what changed, where that is remembered; remember what fresh ones were made from."""
+    sites = []
+    for site in outcome.report.sites:
+        if site.state.value == "STALE" and (change := cache.change_since(site.seal, site.origin)):
+            site = replace(site, reason=f"{site.reason}: {change}")
+        if site.state.value == "FRESH" or outcome.new is not None:
+            cache.learn(site.fresh_seal, site.origin)
+        sites.append(site)
+    return replace(outcome, report=replace(outcome.report, sites=tuple(sites)))
 
 
 def read_bytes(path: str) -> bytes:

@@ -267,3 +267,20 @@ def test_a_linked_file_is_written_through_its_link(project: Path, capsys: pytest
     (project / "link.py").symlink_to(project / "pkg" / "a.py")
     assert run(capsys, "link.py")[0] == 0
     assert (project / "link.py").is_symlink() and "if not x > 0" in (project / "pkg" / "a.py").read_text()
+
+
+def test_a_stale_site_says_what_changed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = project / "pkg" / "a.py"
+    path.write_text("def take(x):\n    # VAL: VAL_INT_RANGE(min=0, max=7)\n    return x\n")
+    run(capsys, "pkg")
+    text = path.read_text()
+    path.write_text(text.replace("max=7)", "max=9)"))
+    assert "the annotation was `VAL: VAL_INT_RANGE(min=0, max=7)`" in run(capsys, "--check", "pkg")[1]
+    path.write_text(text.replace("(x)", "(x: list[int])"))
+    assert "the code around it changed" in run(capsys, "--check", "pkg")[1]
+    path.write_text(text)
+    (project / "validation_patterns").mkdir()
+    shipped = Path(__file__).parents[3] / "validation_patterns" / "scalars" / "VAL_INT_RANGE.yaml"
+    changed = shipped.read_text(encoding="utf-8").replace("}} must {%", "}} has to {%")
+    (project / "validation_patterns" / "VAL_INT_RANGE.yaml").write_text(changed, encoding="utf-8")
+    assert "its pattern changed" in run(capsys, "--check", "pkg")[1]

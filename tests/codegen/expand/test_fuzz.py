@@ -100,3 +100,15 @@ def test_reading_gives_the_same_bytes_back_or_refuses(data: bytes) -> None:
         read_layout(source.lines)
     except SyntaxError:
         return
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1_800)
+def test_ten_minutes_of_hypothesis_find_no_crash_hang_or_byte_change() -> None:
+    rounds = settings(max_examples=8_000, deadline=None, print_blob=True)
+    for check in (
+        test_any_text_after_a_tag_is_an_annotation_or_a_located_error,
+        test_any_bytes_are_expanded_or_refused_and_never_changed_elsewhere,
+        test_reading_gives_the_same_bytes_back_or_refuses,
+    ):
+        rounds(check)()
