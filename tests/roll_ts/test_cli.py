@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -118,3 +119,24 @@ def test_the_configuration_that_is_written_names_every_field() -> None:
 
     text = dump_config(config)
     assert all(f"{field.name}:" in text for field in dataclasses.fields(config))
+
+
+def test_simulate_prints_the_comparison_and_writes_picture_and_timelines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["simulate", str(EXAMPLE.parent / "four_gpus.yaml"), "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert "training steps" in said.out and "simulating" in said.err
+    page = (tmp_path / "picture.html").read_text()
+    assert "<svg" in page or "createElementNS" in page
+    assert not re.search(r"(src|href)\s*=\s*.?https?:", page)
+    assert len(list(tmp_path.glob("*.timeline.json"))) == 3
+
+
+def test_a_simulation_that_cannot_be_read_is_refused_with_exit_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text("nonsense: 1\n")
+    assert main(["simulate", str(path), "--out", str(tmp_path / "out")]) == 2
+    assert "nonsense" in capsys.readouterr().err and not (tmp_path / "out").exists()
