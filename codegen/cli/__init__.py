@@ -15,7 +15,17 @@ import traceback
 
 from codegen.diagnostics import UsageError
 
-COMMANDS = ("expand", "patterns", "document", "plan", "drift", "step", "view", "prompts")
+COMMANDS = (
+    "expand",
+    "patterns",
+    "document",
+    "plan",
+    "drift",
+    "step",
+    "view",
+    "prompts",
+    "importing",
+)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -101,7 +101,7 @@ def _document_findings(path: str, document: Document, commits: list[StepCommit])
     for step in document.steps:
         line = step.row_line or step.line
         commit = standing.get(step.number)
-        if step.status == "DONE" and commit is None:
+        if step.status == "DONE" and commit is None and "imported" not in step.fields:
             message = f"Step {step.number} is DONE and has no commit"
             yield Finding(path, line, 1, "STEP024", message, fix=f"Run `codegen step commit {step.number}`.")
         elif step.commit and commit is not None and not commit.id.startswith(step.commit):
