@@ -15,14 +15,19 @@ import sys
 import time
 from pathlib import Path
 
+from codegen.cli.annotations import check_annotations
 from codegen.document.blocks import _piece
 from codegen.document.definitions import _read_code
 from codegen.document.lint import lint
 from codegen.document.parse import parse_document
+from codegen.expand.marks import Marks
+from codegen.patterns import load_library
 from codegen.plan.merge import merge
 from codegen.plan.progress import progress
 from codegen.plan.schedule import schedule
 
+LIBRARY = load_library(None)
+MARKS = Marks(LIBRARY.tags())
 METHODS_A_MODULE = 12
 LIMIT_SECONDS = 1.0
 LIMIT_RATIO = 1.5
@@ -122,7 +127,7 @@ def measure(methods: int) -> tuple[int, dict[str, float]]:
     at = time.process_time()
     document = parse_document(text, Path("synthetic.md"))
     at = timed("read", at)
-    findings = lint(document)
+    findings = lint(document, annotations=lambda document: check_annotations(document, LIBRARY, MARKS))
     at = timed("lint", at)
     progress(document)
     at = timed("status", at)

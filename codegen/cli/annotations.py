@@ -1,39 +1,72 @@
-"""The annotations in the fences of Section 5, judged by the expander itself: what it could not expand is a finding."""
+"""The annotations in the fences of Section 5 against the pattern library: notation, pattern, arguments.
+
+Where a check would go is not asked: a body in a document may be pseudo-code. `codegen expand` asks it of the code.
+"""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 
 from codegen.diagnostics import Finding
 from codegen.document.lint.codes import finding
-from codegen.document.model import Document
-from codegen.expand.expander import expand_bytes
-from codegen.expand.marks import Marks
-from codegen.expand.settings import read_settings
-from codegen.patterns import Library
-
-SILENT = ("syntax", "stub", "visible-name", "bypassed")
-CODES = {"unknown-pattern": "API005", "argument": "API006", "bad-argument": "API006", "notation": "API006"}
+from codegen.document.model import Document, Entry, Fence
+from codegen.expand.comments import Comment, read_layout
+from codegen.expand.grammar import Item
+from codegen.expand.marks import Marks, Opener, is_prose
+from codegen.patterns import BadArgument, Library, UnknownPattern, bind
 
 
-def check_annotations(document: Document, library: Library, marks: Marks, project: Path) -> Iterator[Finding]:
-    """Findings API005 (unknown pattern), API006 (arguments) and API007 (anything else that stops an expansion)."""
-    options = read_settings(project).options
+def check_annotations(document: Document, library: Library, marks: Marks) -> Iterator[Finding]:
+    """Findings API005 (no such pattern), API006 (notation or arguments) and API007 (prose, expands to nothing)."""
     for entry in document.entries:
         for fence in entry.fences:
-            if not marks.prefilter.search(fence.code.encode()):
-                continue
-            code = textwrap.dedent(fence.code)
-            report = expand_bytes(str(document.path), code.encode(), library, marks, options)
-            for found in report.findings:
-                if found.code in SILENT:
-                    continue
-                yield finding(
-                    document,
-                    fence.line + found.line,
-                    CODES.get(found.code, "API007"),
-                    f"{entry.id}: {found.message}",
-                    found.fix,
-                )
+            if marks.prefilter.search(fence.code.encode()):
+                for opener in _openers(fence, marks):
+                    yield from _judge(document, entry, fence.line + opener.line, opener, library)
+
+
+def _openers(fence: Fence, marks: Marks) -> Iterator[Opener]:
+    lines = textwrap.dedent(fence.code).rstrip("\n").split("\n")
+    try:
+        comments = _own_line_comments(lines) or read_layout([f"{line}\n" for line in lines]).comments
+    except SyntaxError:
+        return
+    yield from (mark for mark in marks.find(comments) if isinstance(mark, Opener))
+
+
+def _own_line_comments(lines: list[str]) -> list[Comment]:
+    """The comments, where that is plain without the tokenizer: each has a line of its own and no string spans lines."""
+    found: list[Comment] = []
+    for number, line in enumerate(lines, 1):
+        text = line.lstrip()
+        if text.startswith("#"):
+            found.append(Comment(number, len(line) - len(text), text.rstrip(), True, 0))
+        elif "#" in text or '"""' in text or "'''" in text or text.endswith("\\"):
+            return []
+    return found
+
+
+def _judge(document: Document, entry: Entry, line: int, opener: Opener, library: Library) -> Iterator[Finding]:
+    problem = opener.problem
+    if problem is not None:
+        code = "API007" if is_prose(opener) else "API006"
+        yield finding(document, line, code, f"{entry.id}: {problem.message}", problem.fix)
+    for item in opener.notation.items if opener.notation else ():
+        yield from _item(document, entry, line, item, library)
+
+
+def _item(document: Document, entry: Entry, line: int, item: Item, library: Library) -> Iterator[Finding]:
+    try:
+        pattern = library.get(item.id)
+    except UnknownPattern as error:
+        fix = f"Write {error.nearest[0]}." if error.nearest else "`codegen patterns list` names the ids."
+        yield finding(document, line, "API005", f"{entry.id}: {error}", fix)
+        return
+    if pattern.tag != item.tag:
+        message = f"{entry.id}: {item.id} is a pattern of {pattern.tag}, not of {item.tag}"
+        yield finding(document, line, "API006", message, f"Write `# {pattern.tag}: {item.source}`.")
+    try:
+        bind(pattern, list(item.positional), dict(item.keywords))
+    except BadArgument as error:
+        yield finding(document, line, "API006", f"{entry.id}: {error.message}", error.fix)

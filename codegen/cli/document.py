@@ -78,7 +78,7 @@ def _annotation_check(project: Path) -> Callable[[Document], Iterable[Finding]]:
 
     library = load_library(project)
     marks = Marks(library.tags())
-    return lambda document: check_annotations(document, library, marks, project)
+    return lambda document: check_annotations(document, library, marks)
 
 
 def _mended(document: Document) -> Document:

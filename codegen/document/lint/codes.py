@@ -39,7 +39,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "API004": ("warning", "An entry has no signature"),
     "API005": ("error", "An annotation names a pattern that is not in the library"),
     "API006": ("error", "An annotation's arguments do not fit its pattern"),
-    "API007": ("warning", "An annotation that cannot be expanded"),
+    "API007": ("warning", "An annotation that names no pattern and expands to nothing"),
     "API008": ("error", "An entry belongs to no module or names no API"),
     "API009": ("error", "An API is defined by two entries"),
     "PLAN001": ("error", "A step has more than ten methods"),

@@ -129,7 +129,7 @@ def _lint(text: str, project: Path) -> list[Finding]:
     return lint(
         parse_document(text),
         Codebase(project),
-        lambda document: check_annotations(document, library, marks, project),
+        lambda document: check_annotations(document, library, marks),
     )
 
 
