@@ -46,7 +46,7 @@ def main() -> int:
     parser.add_argument("--config", default="examples/frozen_lake.yaml")
     parser.add_argument("--runs", type=Path, default=Path("runs/learning"))
     args = parser.parse_args()
-    print(f"{'seed':>4} {'first':>7} {'last':>7} {'gain':>7} {'95 % interval':>17} {'greedy before → after':>22} {'s':>6}")
+    print("seed   first    last    gain     95 % interval  greedy before → after      s")
     rows = []
     for seed in args.seeds:
         row = run_seed(args.config, seed, args.runs / f"seed-{seed}")
