@@ -25,6 +25,8 @@ COMMANDS = (
     "view",
     "prompts",
     "importing",
+    "report",
+    "mcp",
 )
 
 
