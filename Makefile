@@ -30,7 +30,10 @@ lint: setup
 	$(PY)/mypy
 	$(PY)/lint-imports
 	$(PY)/codegen expand --check roll_ts codegen
-	$(PY)/codegen lint --unmanaged roll_ts design
+	$(PY)/codegen lint
+	$(PY)/codegen lint --unmanaged roll_ts
+	$(PY)/codegen step log --check
+	$(PY)/codegen step brief --check
 	$(PY)/codegen drift
 
 bench: setup
