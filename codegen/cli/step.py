@@ -41,6 +41,7 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     review.add_argument("--approve", nargs="?", const="", metavar="NAME", help=help)
     review.add_argument("--json", action="store_true")
     verb("done", "done_step", "set a step DONE; refuses when it does not verify")
+    verb("adopt", "adopt_steps", "set steps DONE whose code was there before the plan (default: all)", number="*")
     fail = verb("fail", "fail_step", "open the error path of a step")
     fail.add_argument("--kind", choices=FAILURE_KINDS, required=True)
     fail.add_argument("--reason", required=True, metavar="TEXT", help="one sentence for the iteration log")

@@ -7,6 +7,7 @@ import getpass
 import json
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,13 @@ from codegen.workflow.commit import commit_step
 from codegen.workflow.config import load_config
 from codegen.workflow.failure import diagnose, recorded_failure
 from codegen.workflow.git import Git
-from codegen.workflow.ledger import finished, started, with_commits, with_field
+from codegen.workflow.ledger import adopted, finished, started, with_commits, with_field
 from codegen.workflow.review import FIELD, method_reviews, record_text, recorded
 from codegen.workflow.rollback import roll_back, rollback_plan
 from codegen.workflow.scaffold import scaffold
 from codegen.workflow.target import Target, find_target
 from codegen.workflow.trail import StepCommit, standing_commits, step_commits
-from codegen.workflow.verify import verify
+from codegen.workflow.verify import check, verify
 
 
 def _say(text: str) -> None:
@@ -143,6 +144,24 @@ def done_step(args: argparse.Namespace) -> int:
         update_document(target.document.path, lambda document: finished(document, args.number))
     print(f"Step {args.number}: DONE ({len(target.step.methods)} methods)")
     return 0
+
+
+def adopt_steps(args: argparse.Namespace) -> int:
+    root = _root()
+    document = read_document(find_document(args.doc, root))
+    numbers = args.number or [step.number for step in document.steps if step.status == "NOT_STARTED"]
+    worst = 0
+    for number in numbers:
+        target = find_target(number, args.doc)
+        findings = check(target)
+        print(render(findings), end="")
+        if exit_status(findings):
+            worst = 1
+            _say(f"Step {number}: the code is not what Section 5 says; it stays {target.step.status}")
+            continue
+        update_document(document.path, partial(adopted, number=number), f"step adopt {number}")
+        print(f"Step {number}: DONE, adopted ({len(target.step.methods)} methods)")
+    return worst
 
 
 def review_step(args: argparse.Namespace) -> int:

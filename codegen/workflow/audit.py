@@ -20,6 +20,9 @@ from codegen.workflow.trail import TITLE, StepCommit, standing_commits, step_com
 
 _Found = Callable[[str, str], Finding]
 
+# Fields of steps whose code was there before the ledger: no commit can be asked of them.
+WITHOUT_COMMIT = frozenset({"adopted", "imported"})
+
 
 def audit(git: Git, documents: dict[str, Document]) -> list[Finding]:
     """All breaches in HEAD's history, oldest first, then those of the documents (by their paths) as they are."""
@@ -101,7 +104,7 @@ def _document_findings(path: str, document: Document, commits: list[StepCommit])
     for step in document.steps:
         line = step.row_line or step.line
         commit = standing.get(step.number)
-        if step.status == "DONE" and commit is None and "imported" not in step.fields:
+        if step.status == "DONE" and commit is None and not step.fields.keys() & WITHOUT_COMMIT:
             message = f"Step {step.number} is DONE and has no commit"
             yield Finding(path, line, 1, "STEP024", message, fix=f"Run `codegen step commit {step.number}`.")
         elif step.commit and commit is not None and not commit.id.startswith(step.commit):

@@ -79,6 +79,12 @@ def finished(document: Document, number: int) -> str:
     return _with(document, number, "DONE", changes)
 
 
+def adopted(document: Document, number: int) -> str:
+    """The text with the step DONE because its code was there before the plan: DONE without a commit, and saying so."""
+    text = finished(document, number)
+    return with_field(_again(document, text), number, "adopted", f"{today()}, the code was there before the plan")
+
+
 def failed(document: Document, number: int, methods: list[str]) -> str:
     """The text with the step FAILED and these methods (by default all that are not done) FAILED."""
     step = find_step(document, number)

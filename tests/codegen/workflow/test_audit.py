@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from codegen.document.store import update_document
 from codegen.workflow.audit import audit
+from codegen.workflow.ledger import adopted, finished
+from codegen.workflow.scaffold import scaffold
 from tests.codegen.workflow.conftest import Pantry, complete
 
 
@@ -70,3 +73,18 @@ def test_a_commit_cell_that_is_not_the_steps_commit_is_a_breach(pantry: Pantry) 
     pantry.change("design/pantry.md", "| 1 | Jars | - | DONE | - |", "| 1 | Jars | - | DONE | 0123456 |")
     ((code, message),) = breaches(pantry)
     assert code == "STEP025" and "the Commit cell says 0123456" in message
+
+
+def test_an_adopted_step_is_done_without_a_commit(pantry: Pantry) -> None:
+    target = pantry.target(1)
+    scaffold(target)
+    update_document(target.document.path, lambda document: adopted(document, 1))
+    pantry.commit_all("the code was there before the plan")
+    assert pantry.document.step_by_number[1].status == "DONE"
+    assert breaches(pantry) == []
+
+
+def test_a_step_set_done_by_hand_is_a_breach(pantry: Pantry) -> None:
+    update_document(pantry.target(1).document.path, lambda document: finished(document, 1))
+    pantry.commit_all("statuses by hand")
+    assert ("STEP024", "1 is DONE and has no commit") in breaches(pantry)
