@@ -14,7 +14,7 @@ from typing import Any, cast
 from codegen.patterns.model import BadArgument, Bound, Each, Parameter, Pattern
 from codegen.patterns.source import BadSource, elements, parse, tidy
 
-RESERVED = frozenset({"target", "each", "error"})
+RESERVED = frozenset({"target", "each", "error", "about"})
 _EACH = {"none": "none", "items": "items", "keys": "keys", "values": "values", "True": "items", "False": "none"}
 _LITERALS: dict[str, tuple[type, ...]] = {
     "int": (int,), "number": (int, float), "str": (str,), "list": (list, tuple, set, dict),
@@ -50,8 +50,9 @@ def bind(pattern: Pattern, positional: list[str], keywords: dict[str, str]) -> B
         values.setdefault(parameter.name, parameter.default or "")
     if target is not None and pattern.target == "none":
         raise BadArgument(f"{pattern.id} takes no target", f"Write {signature(pattern)}.")
+    about = {"about": _expression("about", reserved["about"])} if "about" in reserved else {}
     return Bound(
-        {p.name: values[p.name] for p in pattern.parameters},
+        {p.name: values[p.name] for p in pattern.parameters} | about,
         None if target is None else _expression("target", target),
         _each(pattern, reserved.get("each")),
         _error(reserved.get("error")),

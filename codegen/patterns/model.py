@@ -88,7 +88,8 @@ class Bound:
     """Arguments matched to a pattern's parameters, all as source text, defaults filled in.
 
     `target` is the explicit target, None when it has to be inferred from the site. For a pattern whose target
-    is an expression it is that expression. `each` and `error` are the reserved arguments of those names.
+    is an expression it is that expression. `each` and `error` are the reserved arguments of those names; the
+    reserved `about` stands among the values, if it is given.
     """
 
     values: Mapping[str, str]

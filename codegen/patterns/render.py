@@ -14,7 +14,17 @@ from typing import Any
 from codegen.patterns.claims import empty_check, replace_names, shown_values
 from codegen.patterns.messages import Fields, lines, source
 from codegen.patterns.model import Bound, Pattern, RenderError, Site
-from codegen.patterns.source import BadSource, atom, is_literal, is_simple, negated, operand, quiet_parse, tidy
+from codegen.patterns.source import (
+    BadSource,
+    atom,
+    elements,
+    is_literal,
+    is_simple,
+    negated,
+    operand,
+    quiet_parse,
+    tidy,
+)
 from codegen.patterns.template import code, compiled
 
 _MESSAGE = "\x01message\x01"
@@ -44,7 +54,7 @@ def _render(pattern: Pattern, bound: Bound, site: Site) -> str:
     variables: dict[str, Any] = {name: operand(text) for name, text in bound.values.items()}
     variables |= {
         "target": target, "each": each, "label": site.label or (target or ""), "function": site.function,
-        "expression": claim, "note": site.note or "", "result": site.result or "result", "error": error,
+        "expression": claim, "result": site.result or "result", "error": error,
         "where": f"{site.function}: " if site.function else "", "fresh": fresh, "code": code,
     }  # fmt: skip
     parts = _message(pattern, bound, site, variables)
@@ -98,11 +108,23 @@ def _message(pattern: Pattern, bound: Bound, site: Site, variables: dict[str, An
     names = {
         **variables, **bound.values, "show": show,
         "value": fields.value, "small": fields.small, "plain": fields.plain, "text": fields.text,
-        "described": _described(variables["expression"], site, fields) if pattern.target == "expression" else "",
+        "described": _described(variables["expression"], fields) if pattern.target == "expression" else "",
     }  # fmt: skip
     words = _words(site)
-    parts = fields.parts(_run(pattern, pattern.message, names).strip())
-    return [_reworded(part, words) if isinstance(part, str) else part for part in parts]
+    text = _run(pattern, pattern.message, names).strip() + _about(bound.values.get("about"), fields)
+    parts: list[Any] = [_reworded(part, words) if isinstance(part, str) else part for part in fields.parts(text)]
+    return [*parts, f" - {site.note}"] if site.note else parts
+
+
+def _about(text: str | None, fields: Fields) -> str:
+    """The values that tell one failure from another: those of a tuple written out, or the one value."""
+    if text is None:
+        return ""
+    try:
+        shown = elements(text) if text.startswith("(") else [text]
+    except BadSource:
+        shown = [text]
+    return f" ({', '.join(f'{part}={fields.value(part)}' for part in shown)})" if shown else ""
 
 
 def _words(site: Site) -> dict[str, str]:
@@ -119,7 +141,7 @@ def _reworded(text: str, words: dict[str, str]) -> str:
     return re.sub(rf"\b({'|'.join(map(re.escape, words))})\b", lambda match: words[match.group()], text)
 
 
-def _described(claim: str, site: Site, fields: Fields) -> str:
+def _described(claim: str, fields: Fields) -> str:
     """What was claimed, and the values it was about."""
     subject = empty_check(claim)
     if subject is not None:
@@ -127,8 +149,6 @@ def _described(claim: str, site: Site, fields: Fields) -> str:
     else:
         text, shown = claim, shown_values(claim)
         got = fields.value(claim) if shown == [claim] else ", ".join(f"{n}={fields.value(n)}" for n in shown)
-    if site.note:
-        text = f"{site.note}: {text}"
     return f"{text}, got {got}" if got else text
 
 

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
     from codegen.patterns.model import Pattern
 
-VARIABLES = frozenset(
-    {"target", "label", "function", "each", "expression", "note", "result", "error", "where", "described"}
-)
+VARIABLES = frozenset({"target", "label", "function", "each", "expression", "result", "error", "where", "described"})
 FUNCTIONS = frozenset({"fresh", "code"})
 STATEMENT_NAMES = VARIABLES | FUNCTIONS | {"message", "body", "claim"}
 MESSAGE_NAMES = VARIABLES | FUNCTIONS | {"value", "small", "plain", "text", "show"}

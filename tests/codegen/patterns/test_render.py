@@ -155,6 +155,60 @@ def test_a_site_that_lacks_the_target_is_an_error() -> None:
         rendered("VAL_POSITIVE", target="a b")
 
 
+def said(use: str, names: dict[str, Any], **site: Any) -> str:
+    """The message of the error that the check raises."""
+    with pytest.raises(Exception) as caught:
+        exec(rendered(use, **site), names)
+    return str(caught.value.args[0])
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        ("VAL_POSITIVE(size)", "f: size must be positive, got -3"),
+        ("VAL_SUBSET(ranks, (1, 2))", "f: ranks must be a subset of (1, 2), but has [5] outside (1, 2)"),
+        ("VAL_EMPTY({**{'{': 1}})", "f: {**{'{': 1}} must be empty, got {'{': 1}"),
+        ("AST_INVARIANT(size > 0)", "Invariant: size > 0, got size=-3"),
+        ("AST_POSTCONDITION(len(none) > 0)", "Post-condition: none not empty, got []"),
+        ("AST_INVARIANT(size > 0, error=KeyError)", "Invariant: size > 0, got size=-3"),
+        ("AST_MONOTONIC(size, 0)", "Monotonic: size must not fall from 0, got -3"),
+        ("AST_UNREACHABLE(size)", "f: Unreachable, got size=-3"),
+        ("AST_UNREACHABLE", "f: Unreachable"),
+    ],
+)
+def test_the_note_is_the_last_part_of_every_message(use: str, message: str) -> None:
+    names = {"size": -3, "ranks": [5], "none": []}
+    assert said(use, names, function="f") == message
+    assert said(use, names, function="f", note='see {it}: "a"') == f'{message} - see {{it}}: "a"'
+    assert said(
+        f"{use.removesuffix(')')}{', ' if '(' in use else '('}about=size)", names, function="f", note="see"
+    ) == (f"{message} (size=-3) - see")
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=("Cs",)), min_size=1), st.integers(20, 200))
+@settings(deadline=None, derandomize=True, max_examples=200)
+def test_a_note_reaches_the_message_as_it_is_written(note: str, width: int) -> None:
+    for use in ("VAL_POSITIVE(size)", "AST_UNREACHABLE", "VAL_EMPTY({'a': '\\n'})"):
+        plain = said(use, {"size": 0}, width=width)
+        assert said(use, {"size": 0}, width=width, note=note) == f"{plain} - {note}"
+
+
+def test_what_a_message_is_about_is_read_when_it_fails_and_only_then() -> None:
+    names: dict[str, Any] = {"size": 1}
+    exec(rendered("VAL_POSITIVE(size, about=(rank, path))"), names)
+    names |= {"size": 0, "rank": 3, "path": "a/b"}
+    assert said("VAL_POSITIVE(size, about=(rank, path))", names) == (
+        "size must be positive, got 0 (rank=3, path='a/b')"
+    )
+    assert said("VAL_POSITIVE(sizes, about=rank)", {"sizes": [1, 0], "rank": 3}, each="items").endswith("0 (rank=3)")
+    assert said("AST_INVARIANT(size, about=path.upper())", names) == ("Invariant: size, got 0 (path.upper()='A/B')")
+
+
+def test_a_note_that_names_the_result_is_not_reworded() -> None:
+    message = said("AST_ENSURES(result > 0)", {"_r": 0}, result="_r", note="_r and result")
+    assert message == "Post-condition: result > 0, got result=0 - _r and result"
+
+
 def test_a_template_that_gives_no_python_is_an_error_of_the_pattern() -> None:
     broken = Pattern(id="VAL_BROKEN", tag="VAL", summary="", message="m", template="if {{ target }}")
     with pytest.raises(RenderError, match="VAL_BROKEN does not render to Python"):
