@@ -40,8 +40,10 @@ class Leases:
         taken = sorted(device for device in devices if self.holders.get(device, holder) != holder)
         # VAL: VAL_LENGTH(taken, max=0, error=IllegalTransition) - a device has one holder
         if not 0 <= len(taken) <= 0:
-            raise IllegalTransition(f"grant: taken must have 0 to 0 elements, got {len(taken)!r}: {taken!r:.200}")
-        # END VAL 6a7a84
+            raise IllegalTransition(
+                f"grant: taken must have 0 to 0 elements, got {len(taken)!r}: {taken!r:.200} - a device has one holder"
+            )
+        # END VAL 07dfeb
         for device in devices:
             self.holders[device] = holder
 
@@ -67,9 +69,9 @@ class Leases:
         if self.window not in (-1, epoch):
             raise IllegalTransition(
                 f"open_window: self.window must be in one of the states {((-1, epoch))!r:.200}, got "
-                f"{self.window!r:.200}"
+                f"{self.window!r:.200} - one sync window at a time"
             )
-        # END VAL ac4ce1
+        # END VAL c97df0
         # VAL: VAL_INT_RANGE(used, min=0, max=self.window_bytes or used)
         if not 0 <= used <= (self.window_bytes or used):
             raise ValueError(f"open_window: used must lie in [0, {(self.window_bytes or used)!r:.200}], got {used!r}")

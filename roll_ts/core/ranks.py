@@ -133,9 +133,10 @@ class RankTable:
         _extra = sorted(set(whole) - set(devices), key=repr)
         if _extra:
             raise ValueError(
-                f"begin_shrink: whole must be a subset of devices, but has {_extra!r:.200} outside {devices!r:.200}"
+                f"begin_shrink: whole must be a subset of devices, but has {_extra!r:.200} outside "
+                f"{devices!r:.200} - a rank is lent with all its devices or not at all"
             )
-        # END VAL bde86a
+        # END VAL d6b4be
         for rank in ranks:
             state = self.rows[rank].state
             # VAL: VAL_STATE_IN(state, (S.ACTIVE,), error=IllegalTransition)

@@ -73,9 +73,9 @@ class Scheduler:
         Raises UnknownId or IllegalTransition for an event that cannot have happened.
         """
         # VAL: VAL_FLOAT_RANGE(now, min=self.out.now)
-        if not self.out.now <= now:
+        if not now >= self.out.now:
             raise ValueError(f"handle: now must lie in [{self.out.now!r:.200}, inf), got {now!r}")
-        # END VAL 1b7957
+        # END VAL f71c5b
         self.out.now = now
         if self.finished:
             return []

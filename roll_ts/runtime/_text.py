@@ -48,6 +48,8 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
     end = tokenizer.eos_id
     # VAL: VAL_NOT_NONE(end) - without an end mark a reply could never stop by itself
     if end is None:
-        raise ValueError(f"load_tokenizer: end must not be None, got {end}")
-    # END VAL b2ca00
+        raise ValueError(
+            f"load_tokenizer: end must not be None, got {end} - without an end mark a reply could never stop by itself"
+        )
+    # END VAL 8563c9
     return tokenizer

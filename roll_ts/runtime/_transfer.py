@@ -86,9 +86,10 @@ class _BroadcastSender:
     def send(self, weights: Mapping[str, torch.Tensor]) -> None:
         # AST: AST_PRECONDITION(self._group is not None) - the receivers are connected
         assert self._group is not None, (
-            f"Pre-condition: the receivers are connected: self._group is not None, got self._group={self._group!r:.200}"
+            f"Pre-condition: self._group is not None, got self._group={self._group!r:.200} - the receivers "
+            "are connected"
         )
-        # END AST 851daf
+        # END AST e402a2
         self._group.send(weights.items())
 
     def close(self) -> None:
@@ -103,9 +104,9 @@ class _BroadcastReceiver:
 
         # AST: AST_PRECONDITION(route.group is not None) - the route leads to a group
         assert route.group is not None, (
-            f"Pre-condition: the route leads to a group: route.group is not None, got route.group={route.group!r:.200}"
+            f"Pre-condition: route.group is not None, got route.group={route.group!r:.200} - the route leads to a group"
         )
-        # END AST 8098ab
+        # END AST 1d55eb
         self._group = WeightGroup(route.group, name)
 
     def receive(self) -> dict[str, torch.Tensor]:

@@ -123,10 +123,10 @@ class EnvironmentWorker:
             return Reply(step.command, step.trajectory, 0, text, success=bool(info["success"]))
         # AST: AST_INVARIANT(episode.environment is not None) - an episode begins with its reset
         assert episode.environment is not None, (
-            "Invariant: an episode begins with its reset: episode.environment is not None, got "
-            f"episode.environment={episode.environment!r:.200}"
+            "Invariant: episode.environment is not None, got "
+            f"episode.environment={episode.environment!r:.200} - an episode begins with its reset"
         )
-        # END AST 6d6c6a
+        # END AST fcb03f
         text, reward, terminated, truncated, info = episode.environment.step(step.action)
         episode.reward += reward
         done = terminated or truncated

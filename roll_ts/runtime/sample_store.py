@@ -66,10 +66,10 @@ class SampleStore:
         asked = (command.context_tokens, command.carried)
         # AST: AST_PRECONDITION(held == asked) - the scheduler counts what the store holds
         assert held == asked, (
-            "Pre-condition: the scheduler counts what the store holds: held == asked, got "
-            f"held={held!r:.200}, asked={asked!r:.200}"
+            f"Pre-condition: held == asked, got held={held!r:.200}, asked={asked!r:.200} - the scheduler "
+            "counts what the store holds"
         )
-        # END AST fd46d6
+        # END AST 89f68a
         self._open[attempt] = command.version
         fields = {"rank": command.rank, "version": command.version, "greedy": command.greedy, "carried": asked[1]}
         self._write({"begin": attempt} | fields)
@@ -127,8 +127,10 @@ class SampleStore:
             notice = stream.settled
             # VAL: VAL_NOT_NONE(notice) - only a trajectory with an outcome is trained on
             if notice is None:
-                raise ValueError(f"samples: notice must not be None, got {notice}")
-            # END VAL 6a497c
+                raise ValueError(
+                    f"samples: notice must not be None, got {notice} - only a trajectory with an outcome is trained on"
+                )
+            # END VAL 6aa038
             sample = stream.builder.finish(
                 group=str(group),
                 trajectory=str(trajectory),

@@ -132,9 +132,10 @@ def _generate(
             # VAL: VAL_LENGTH(refusals, max=0, error=RuntimeError) - the engine takes every turn
             if not 0 <= len(refusals) <= 0:
                 raise RuntimeError(
-                    f"_generate: refusals must have 0 to 0 elements, got {len(refusals)!r}: {refusals!r:.200}"
+                    f"_generate: refusals must have 0 to 0 elements, got {len(refusals)!r}: {refusals!r:.200} "
+                    "- the engine takes every turn"
                 )
-            # END VAL dfade0
+            # END VAL 87ecc6
             tokens += [token for event in events for token in event.tokens]
             if any(isinstance(event, Finished) for event in events):
                 break
