@@ -55,14 +55,13 @@ class Agent:
 
     def text(self, prompt: Prompt) -> str:
         """The prompt as this agent gets it. UsageError: it holds something that the agent would run or replace."""
-        text = prompt.render(self.argument)
         if self.active:
-            for number, line in enumerate(text.replace(self.argument, "").split("\n")):
+            first = prompt.body_line + len(prompt.source) - len(prompt.source.lstrip("\n"))
+            for number, line in enumerate(prompt.render("…").split("\n"), first):
                 if found := re.search(self.active, line):
-                    place = f"{prompt.path}:{prompt.body_line + number}"
-                    message = f"{place}: {self.title} would act on {found.group()!r} instead of reading it; reword it"
-                    raise UsageError(message)
-        return text
+                    message = f"{self.title} would act on {found.group()!r} instead of reading it; reword it"
+                    raise UsageError(f"{prompt.path}:{number}: {message}")
+        return prompt.render(self.argument)
 
     def content(self, prompt: Prompt) -> str:
         """The file for a prompt."""
@@ -88,8 +87,8 @@ _ALL = (
     ),
     Agent(
         "gemini", "Gemini CLI", "toml", ".gemini/commands/codegen", ".gemini/commands/codegen", "{{args}}",
-        "/codegen:{name}", "GEMINI.md", ".gemini/GEMINI.md", ("gemini", "--approval-mode", "auto_edit"), _BRACES,
-        prefix="",
+        "/codegen:{name}", "GEMINI.md", ".gemini/GEMINI.md",
+        ("gemini", "--skip-trust", "--approval-mode", "auto_edit"), _BRACES, prefix="",
     ),
     Agent(
         "iflow", "iFlow CLI", "toml", ".iflow/commands", ".iflow/commands", "{{args}}", "/codegen-{name}",
