@@ -86,12 +86,23 @@ def encode_header(header: Header) -> dict[str, Any]:
 def decode_header(record: dict[str, Any]) -> Header:
     """Inverse of `encode_header` after a pass through JSON. Raises JournalError for another format or a missing
     key."""
-    if "header" not in record:
-        raise JournalError("line 1 is no journal header (key 'header' is missing)")
+    # VAL: VAL_REQUIRED_KEYS(record, ("header",), error=JournalError) - line 1 of a journal is its header
+    _missing = [_key for _key in ("header",) if _key not in record]
+    if _missing:
+        raise JournalError(
+            f'decode_header: record must have the keys ("header",), but lacks {_missing!r:.200} - '
+            "line 1 of a journal is its header"
+        )
+    # END VAL 992d84
     fields = dict(record["header"])
-    found = fields.pop("format", None)
-    if found != FORMAT:
-        raise JournalError(f"journal format is {found!r}, this version reads {FORMAT}")
+    journal_format = fields.pop("format", None)
+    # VAL: VAL_EQUAL(journal_format, FORMAT, error=JournalError) - this version reads no other
+    if journal_format != FORMAT:
+        raise JournalError(
+            f"decode_header: journal_format must equal FORMAT ({FORMAT!r:.200}), got "
+            f"{journal_format!r:.200} - this version reads no other"
+        )
+    # END VAL 19dc17
     try:
         settings = dict(fields["settings"])
         layout = settings["layout"]
@@ -142,8 +153,16 @@ class JournalWriter:
         self._file: BinaryIO
         if append and self.path.exists():
             old = read_journal(self.path)
-            if old.header != header:
-                raise JournalError(f"{self.path}: the journal was started with another header; start a new file")
+            # VAL: VAL_EQUAL(
+            #     header, old.header, error=JournalError, about=self.path
+            # ) - the journal was started with another header; start a new file
+            if header != old.header:
+                raise JournalError(
+                    f"__init__: header must equal old.header ({old.header!r:.200}), got {header!r:.200} "
+                    f"(self.path={self.path!r:.200}) - the journal was started with another header; start a "
+                    "new file"
+                )
+            # END VAL 9040b2
             self._file = open(self.path, "r+b")  # noqa: SIM115  closed by close()
             self._file.truncate(self.path.stat().st_size - len(old.torn.encode("utf-8", "surrogateescape")))
             self._file.seek(0, os.SEEK_END)
@@ -194,8 +213,13 @@ def read_journal(path: Path | str) -> Journal:
     JournalError with file and line. Raises OSError if the file cannot be read."""
     lines = Path(path).read_bytes().decode("utf-8", "surrogateescape").split("\n")
     torn = lines.pop()
-    if not lines:
-        raise JournalError(f"{path}: there is no complete header line")
+    # VAL: VAL_NON_EMPTY(lines, error=JournalError, about=path) - there is no complete header line
+    if len(lines) == 0:
+        raise JournalError(
+            f"read_journal: lines must not be empty, got {lines!r:.200} (path={path!r:.200}) - there "
+            "is no complete header line"
+        )
+    # END VAL 298071
     try:
         header = decode_header(_record(lines[0]))
     except JournalError as error:
@@ -214,6 +238,8 @@ def _record(line: str) -> dict[str, Any]:
         record = json.loads(line)
     except json.JSONDecodeError as error:
         raise JournalError(f"not JSON: {error}") from error
+    # VAL: VAL_TYPE_CHECK(record, dict, error=JournalError)
     if not isinstance(record, dict):
-        raise JournalError(f"a JSON object was expected, got {line[:40]!r}")
+        raise JournalError(f"_record: record must be dict, got {type(record).__name__} {record!r:.200}")
+    # END VAL ae496c
     return record

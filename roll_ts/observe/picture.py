@@ -36,8 +36,10 @@ SCHEMES = {
 def make_picture(journals: Sequence[Journal], title: str = "Who did what, when", lead: str = "") -> str:
     """The HTML page. `lead` is a sentence under the title. Raises ValueError without a journal, and
     AccountError for a journal that contradicts itself."""
-    if not journals:
-        raise ValueError("make_picture needs at least one journal")
+    # VAL: VAL_NON_EMPTY(journals)
+    if len(journals) == 0:
+        raise ValueError(f"make_picture: journals must not be empty, got {journals!r:.200}")
+    # END VAL b4a4f3
     data = {"panels": [_panel(journal) for journal in journals], "activities": list(ACTIVITIES)}
     # "<" never appears raw inside the script, so no text in a journal can close it
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")

@@ -154,17 +154,36 @@ def _outcomes(history: History) -> dict[int, a.Settled]:
     """The one outcome of each trajectory."""
     settled: dict[int, a.Settled] = {}
     for t, item in history.outcomes:
-        if item.trajectory in settled:
-            first = settled[item.trajectory].outcome
+        trajectory = item.trajectory
+        # VAL: VAL_KEY_ABSENT(
+        #     trajectory, mapping=settled, error=AccountError, about=(settled[trajectory].outcome, item.outcome, t)
+        # ) - a trajectory has one outcome
+        if trajectory in settled:
             raise AccountError(
-                f"trajectory {item.trajectory} has two outcomes: {first}, and {item.outcome} at {t:.3f} s"
+                f"_outcomes: trajectory must not yet be a key of settled, got {trajectory!r:.200} "
+                f"(settled[trajectory].outcome={settled[trajectory].outcome!r:.200}, "
+                f"item.outcome={item.outcome!r:.200}, t={t!r:.200}) - a trajectory has one outcome"
             )
-        if item.trajectory not in history.members:
-            raise AccountError(f"trajectory {item.trajectory} has an outcome at {t:.3f} s but was never started")
-        settled[item.trajectory] = item
-    missing = sorted(history.members.keys() - settled.keys())
-    if history.finish is not None and missing:
-        raise AccountError(f"the run has finished and {len(missing)} trajectories have no outcome: {missing[:10]}")
+        # END VAL 8e3a44
+        # VAL: VAL_KEY_IN(
+        #     trajectory, mapping=history.members, error=AccountError, about=(item.outcome, t)
+        # ) - what has an outcome was started
+        if trajectory not in history.members:
+            raise AccountError(
+                f"_outcomes: trajectory must be a key of history.members, got {trajectory!r:.200} "
+                f"(item.outcome={item.outcome!r:.200}, t={t!r:.200}) - what has an outcome was started"
+            )
+        # END VAL 028a92
+        settled[trajectory] = item
+    if history.finish is not None:
+        without_outcome = sorted(history.members.keys() - settled.keys())
+        # VAL: VAL_EMPTY(without_outcome, error=AccountError) - in a finished run every trajectory has its outcome
+        if len(without_outcome) != 0:
+            raise AccountError(
+                f"_outcomes: without_outcome must be empty, got {without_outcome!r:.200} - in a finished "
+                "run every trajectory has its outcome"
+            )
+        # END VAL 9768b3
     return settled
 
 

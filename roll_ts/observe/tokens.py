@@ -49,8 +49,15 @@ def token_account(history: History) -> TokenAccount:
         have = 0
         before: AttemptSpan | None = None
         for attempt in attempts:
-            if attempt.carried > have:
-                raise AccountError(f"attempt {attempt.id} carries {attempt.carried} tokens, {have} were reported")
+            # VAL: VAL_INT_RANGE(
+            #     attempt.carried, min=0, max=have, error=AccountError, about=attempt.id
+            # ) - it carries what was reported
+            if not 0 <= attempt.carried <= have:
+                raise AccountError(
+                    f"token_account: attempt.carried must lie in [0, {have!r:.200}], got {attempt.carried!r} "
+                    f"(attempt.id={attempt.id!r:.200}) - it carries what was reported"
+                )
+            # END VAL 4fa94b
             regenerated += have - attempt.carried
             if before is not None:
                 moves += attempt.rank != before.rank

@@ -127,8 +127,8 @@ def test_a_bad_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path) -> N
     ("text", "said"),
     [
         ("", "no complete header line"),
-        ('{"t": 0}\n', "'header' is missing"),
-        ('{"header": {"format": 99}}\n', "format is 99"),
+        ('{"t": 0}\n', r"lacks \['header'\] - line 1 of a journal is its header"),
+        ('{"header": {"format": 99}}\n', r"must equal FORMAT \(1\), got 99 - this version reads no other"),
         ('{"header": {"format": 1, "settings": {}}}\n', "no header of format 1"),
         ("hello\n", "not JSON"),
     ],

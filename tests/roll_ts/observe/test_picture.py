@@ -63,7 +63,7 @@ def test_several_journals_become_panels_in_their_order() -> None:
 
 
 def test_no_journal_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one journal"):
+    with pytest.raises(ValueError, match="journals must not be empty"):
         make_picture([])
 
 
