@@ -41,13 +41,15 @@ def defensive_audit(tree: Tree, target: Target) -> list[Finding]:
             own.setdefault(documented.module, set()).add(documented.definition.name)
             names.append(f"{documented.entry.id} {documented.definition.name}")
     for entry in target.entries:
-        fences += [fence.code for fence in entry.fences if fence.language.startswith("py")]
+        fences += [fence.code for fence in entry.fences if _syntax("", fence.code) is None]
     findings: list[Finding] = []
     for path in own_changes(tree, target):
         if not path.endswith(".py"):
             continue
         file = tree.root / path
         old = tree.git.show(tree.base, path)
+        if _syntax(path, old):
+            old = None  # what was no Python before cannot be compared
         new = file.read_text(encoding="utf-8") if file.is_file() else None
         broken = _syntax(path, new)
         if broken:

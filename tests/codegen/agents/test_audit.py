@@ -1,0 +1,161 @@
+"""What hides errors, drops validations or weakens tests is found; what does not is left alone."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from codegen.agents.erosion import empty_tests, is_test, lost_validations, weakened_tests
+from codegen.agents.swallowed import placeholders, swallowed
+
+
+def code(text: str) -> str:
+    return textwrap.dedent(text).lstrip("\n")
+
+
+def wrapped(handler: str) -> str:
+    body = textwrap.indent(textwrap.dedent(handler).strip(), "    ")
+    return f"def f(x):\n    try:\n        g(x)\n{body}\n"
+
+
+@pytest.mark.parametrize(
+    ("handler", "found"),
+    [
+        ("except:\n    log()", "AUD001"),
+        ("except Exception as e:\n    print(e)", "AUD001"),
+        ("except (ValueError, BaseException):\n    log()", "AUD001"),
+        ("except builtins.Exception:\n    def h():\n        raise ValueError\n    h", "AUD001"),
+        ("except KeyError:\n    pass", "AUD002"),
+        ("except KeyError:\n    'why'\n    ...", "AUD002"),
+        ("except KeyError:\n    return None", "AUD002"),
+        ("except KeyError:\n    return -1", "AUD002"),
+        ("except KeyError:\n    return {}", "AUD002"),
+        ("except KeyError:\n    return dict()", "AUD002"),
+        ("except KeyError:\n    x = [0, 0]", "AUD002"),
+        ("except* KeyError:\n    pass", "AUD002"),
+        ("except Exception:\n    log()\n    raise", None),
+        ("except KeyError as e:\n    raise ValueError(x) from e", None),
+        ("except KeyError:\n    return g(x + 1)", None),
+        ("except KeyError:\n    x = fallback(x)", None),
+    ],
+)
+def test_handlers(handler: str, found: str | None) -> None:
+    assert [finding.code for finding in swallowed("a.py", wrapped(handler), [])] == ([found] if found else [])
+
+
+def test_suppress_is_a_handler_too() -> None:
+    [found] = swallowed("a.py", "with contextlib.suppress(OSError, KeyError):\n    g()\n", [])
+    assert (found.code, found.line) == ("AUD002", 1) and "OSError, KeyError" in found.message
+
+
+def test_what_was_there_or_stands_in_section_5_is_not_the_agents() -> None:
+    text = wrapped("except KeyError:\n    pass")
+    assert swallowed("a.py", text, ["x = 1\n", "def other():\n  try: h()\n  except KeyError: pass\n"]) == []
+    assert len(swallowed("a.py", text + text.replace("f(x)", "again(x)"), [text])) == 1
+
+
+def test_a_stated_reason_makes_it_a_note() -> None:
+    text = wrapped("except KeyError:\n    pass  # swallowed: absent is fine here")
+    assert [finding.severity for finding in swallowed("a.py", text, [])] == ["note"]
+
+
+def test_open_bodies_are_found_by_their_entry() -> None:
+    text = 'def f():\n    raise NotImplementedError("5.1.2 f")\ndef g():\n    raise NotImplementedError("abstract")\n'
+    assert [finding.line for finding in placeholders("a.py", text, ["5.1.2 f"])] == [2]
+
+
+GUARDED = code("""
+    def old(a: int) -> int:
+        # VAL: VAL_INT_RANGE(a, min=0)
+        if a > 5:
+            raise ValueError(a)
+        assert a != 3
+        return a
+
+
+    def mine(a: int) -> int:
+        # VAL: VAL_INT_RANGE(a, min=1)
+        assert a
+        return a
+""")
+
+
+def lost(new: str | None) -> list[str]:
+    return [f"{f.code} {f.message}" for f in lost_validations("a.py", GUARDED, new, ["mine"])]
+
+
+def test_validations_of_other_code_may_not_go() -> None:
+    assert lost(GUARDED) == []
+    assert lost(GUARDED.replace("    # VAL: VAL_INT_RANGE(a, min=0)\n", "")) == [
+        "AUD004 old: the validation `VAL: VAL_INT_RANGE(a, min=0)` was deleted"
+    ]
+    assert lost(GUARDED.replace("min=0", "min=-9"))[0].startswith("AUD004")
+    assert lost(GUARDED.replace("    assert a != 3\n", "")) == ["AUD005 a check was deleted: assert a != 3"]
+    assert lost(GUARDED.replace("a > 5", "a > 50")) == ["AUD005 a check was deleted: if a > 5: raise"]
+    assert len(lost(None)) == 3
+
+
+def test_validations_of_the_steps_own_entries_are_section_5s_business() -> None:
+    assert lost(GUARDED.replace("    # VAL: VAL_INT_RANGE(a, min=1)\n    assert a\n", "")) == []
+
+
+TESTS = code("""
+    import pytest
+
+    LIMIT = 3
+
+
+    @pytest.mark.parametrize("x", [1, 2])
+    def test_one(x):
+        assert x < LIMIT
+
+
+    class TestTwo:
+        def test_inner(self):
+            assert make() == 2
+
+
+    def make():
+        return 2
+""")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("assert x < LIMIT", "assert True", "test_one"),
+        ("[1, 2]", "[1]", "test_one"),
+        ("@pytest.mark.parametrize", "@pytest.mark.skip\n@pytest.mark.parametrize", "test_one"),
+        ("== 2", "== 2 or True", "TestTwo.test_inner"),
+        ("class TestTwo:", "class Two:", "TestTwo"),
+        ("LIMIT = 3", "LIMIT = 300", "`LIMIT = 3`"),
+        ("return 2", "return 3", "make"),
+    ],
+)
+def test_any_change_of_an_old_test_is_found(old: str, new: str, name: str) -> None:
+    changed = TESTS.replace(old, new)
+    found = weakened_tests("tests/test_a.py", TESTS, changed)
+    assert changed != TESTS and any(finding.message.startswith(f"{name}, there before") for finding in found)
+
+
+def test_adding_tests_imports_and_comments_is_free() -> None:
+    more = (
+        TESTS.replace("import pytest", "import os\nimport pytest") + "\n\n# more\ndef test_new():\n    assert make()\n"
+    )
+    assert weakened_tests("tests/test_a.py", TESTS, more) == []
+
+
+def test_removing_the_file_removes_all_its_tests() -> None:
+    assert len(weakened_tests("tests/test_a.py", TESTS, None)) == 5
+
+
+def test_a_new_test_that_checks_nothing_is_named() -> None:
+    text = "def test_a():\n    f()\ndef test_b():\n    with raises(KeyError):\n        f()\ndef helper():\n    f()\n"
+    assert [finding.message for finding in empty_tests("test_a.py", text, None)] == ["test_a checks nothing"]
+    assert empty_tests("test_a.py", text, text) == []
+
+
+@pytest.mark.parametrize("path", ["test_a.py", "a/b_test.py", "tests/helper.py", "x/conftest.py"])
+def test_test_files_are_known_by_name_or_folder(path: str) -> None:
+    assert is_test(path) and not is_test("pantry/latest.py")
