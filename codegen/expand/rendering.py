@@ -55,16 +55,22 @@ def render_check(check: Check, tree: ast.Module, fresh: Fresh, unit: str, option
         code = render(check.pattern, bound, site)
     except RenderError as error:
         raise SiteError("pattern-defect", str(error).splitlines()[0], f"Correct {check.pattern.path}.") from error
-    if target is not None and target.optional and _skips_none(check):
+    if target is not None and target.optional and (target.each != "none" or not _judges_none(code, source or "")):
         inner = "".join(f"{unit}{line}\n" for line in code.splitlines())
         code = f"if {source} is not None:\n{inner}"
     _no_shadow(check, tree)
     return code
 
 
-def _skips_none(check: Check) -> bool:
-    """Element checks of an optional value skip None; so do value checks, which could not compare it."""
-    return check.pattern.elementwise
+def _judges_none(code: str, source: str) -> bool:
+    """Whether the check compares the value by membership, identity or equality, which is defined for None, too."""
+    judging = (ast.In, ast.NotIn, ast.Is, ast.IsNot, ast.Eq, ast.NotEq)
+    return any(
+        isinstance(node, ast.Compare)
+        and ast.unparse(node.left) == source
+        and any(isinstance(operator, judging) for operator in node.ops)
+        for node in ast.walk(ast.parse(code))
+    )
 
 
 def _no_shadow(check: Check, tree: ast.Module) -> None:

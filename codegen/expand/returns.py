@@ -55,9 +55,11 @@ def _leaves(statement: ast.stmt) -> bool:
         return bool(statement.orelse) and not falls_off(statement.body) and not falls_off(statement.orelse)
     if isinstance(statement, ast.With | ast.AsyncWith):
         return not falls_off(statement.body) and not any(_swallows(item) for item in statement.items)
-    if isinstance(statement, ast.While):
-        endless = isinstance(statement.test, ast.Constant) and bool(statement.test.value)
-        return endless and not _breaks(statement.body)
+    if isinstance(statement, ast.While | ast.For | ast.AsyncFor):
+        test = getattr(statement, "test", None)
+        endless = isinstance(test, ast.Constant) and bool(test.value)
+        after = bool(statement.orelse) and not falls_off(statement.orelse)
+        return (endless or after) and not _breaks(statement.body)
     if isinstance(statement, ast.Try | ast.TryStar):
         if statement.finalbody and not falls_off(statement.finalbody):
             return True

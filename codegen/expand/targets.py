@@ -40,7 +40,7 @@ class TargetError(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """What is checked. `optional`: its annotation allows None, which a check of the value or its elements skips."""
+    """What is checked. `optional`: its annotation allows None, which a check passes where it could not judge None."""
 
     source: str
     each: Each = "none"
@@ -50,10 +50,10 @@ class Target:
 def find_target(pattern: Pattern, bound: Bound, place: Place, of_result: bool = False) -> Target:
     """The target of one item at a place; `of_result` when it speaks of the returned value. Raises TargetError."""
     source = bound.target if bound.target is not None else _infer(pattern, place)
-    if not pattern.elementwise:
-        return Target(source)
     shape = _shape(source, place, of_result)
-    optional = shape.optional and not _NONE_TEST.search(pattern.template)
+    optional = shape.optional and pattern.tag != "AST" and not _NONE_TEST.search(pattern.template)
+    if not pattern.elementwise:
+        return Target(source, "none", optional)
     each = bound.each or _about_value(pattern, bound, shape)
     if each is not None:
         return Target(source, each, optional)

@@ -142,3 +142,18 @@ def test_a_check_for_none_is_about_the_value_unless_elements_may_be_none() -> No
 def test_a_type_check_is_about_elements_only_when_it_asks_for_their_type() -> None:
     assert "for _count in counts:" in code_of(in_function("counts: list[int]", "VAL_TYPE_CHECK(int)"))
     assert "if not isinstance(counts, list)" in code_of(in_function("counts: list[int]", "VAL_TYPE_CHECK(list)"))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "guarded"),
+    [
+        ("VAL_NON_EMPTY", True),
+        ("VAL_NO_DUPLICATES", True),
+        ("VAL_ONE_OF(('a', 'b'))", False),
+        ("VAL_STATE_IN(('a',))", False),
+        ("VAL_NOT_NONE", False),
+    ],
+)
+def test_none_is_judged_where_the_check_is_defined_for_it(annotation: str, guarded: bool) -> None:
+    code = code_of(in_function("x: str | None", annotation))
+    assert ("if x is not None:" in code) is guarded
