@@ -70,8 +70,10 @@ def operand(text: str) -> str:
 
 
 def negated(text: str) -> str:
-    """The source of the opposite."""
+    """The source of a condition for the opposite; only its truth counts."""
     node = parse(text)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and not text.startswith("("):
+        return text.removeprefix("not").strip()
     loose = isinstance(node, ast.BoolOp | ast.IfExp | ast.Lambda) and not _enclosed(text, node)
     return f"not ({text})" if loose else f"not {text}"
 

@@ -125,6 +125,17 @@ def test_a_named_error_replaces_the_patterns_own() -> None:
     assert code == 'if not (a or b):\n    raise errors.Lost(f"Invariant: a or b, got a={a!r:.200}, b={b!r:.200}")\n'
 
 
+@pytest.mark.parametrize(
+    ("claim", "test"),
+    [
+        ("not busy", "busy"), ("not (a or b)", "(a or b)"), ("not not a", "not a"), ("(not a)", "a"),
+        ("not a or b", "not (not a or b)"), ("not a < b", "a < b"), ("not(a)", "(a)"),
+    ],
+)  # fmt: skip
+def test_a_claim_that_is_a_negation_is_not_negated_twice(claim: str, test: str) -> None:
+    assert rendered(f"AST_INVARIANT({claim}, error=OSError)").startswith(f"if {test}:\n")
+
+
 def test_claims_can_be_rendered_to_stay_under_dash_o() -> None:
     assert rendered("AST_INVARIANT(a > 0)", ast_mode="raise").startswith("if not a > 0:\n    raise AssertionError(")
 
