@@ -39,10 +39,7 @@ def started(document: Document, number: int, unreviewed: bool = False) -> str:
     if status in ("IN_PROGRESS", "DONE"):
         word = "in progress" if status == "IN_PROGRESS" else "done"
         raise NotReady(f"Step {number} is {word} already")
-    waiting = waits_for(document, step)
-    if waiting:
-        names = ", ".join(f"Step {each.number} ({step_status(document, each)})" for each in waiting)
-        raise NotReady(f"Step {number} depends on {names}; do that first")
+    _refuse_before_its_dependencies(document, step)
     missing = [subject.id for subject in unapproved(document, reviewed_items(document, step))]
     if missing and not unreviewed:
         names = ", ".join(missing)
@@ -59,6 +56,13 @@ def started(document: Document, number: int, unreviewed: bool = False) -> str:
     return text
 
 
+def _refuse_before_its_dependencies(document: Document, step: Step) -> None:
+    waiting = waits_for(document, step)
+    if waiting:
+        names = ", ".join(f"Step {each.number} ({step_status(document, each)})" for each in waiting)
+        raise NotReady(f"Step {step.number} depends on {names}; do that first")
+
+
 def reviewed_items(document: Document, step: Step) -> list[str]:
     """Ids of what must be approved before a step starts: the decisions its entries follow, and the entries."""
     reasons = Reasons(document)
@@ -68,8 +72,12 @@ def reviewed_items(document: Document, step: Step) -> list[str]:
 
 
 def finished(document: Document, number: int) -> str:
-    """The text with the step and all its methods DONE, each with the digest of its entry."""
+    """The text with the step and all its methods DONE, each with the digest of its entry.
+
+    NotReady: a step it depends on is not done.
+    """
     step = find_step(document, number)
+    _refuse_before_its_dependencies(document, step)
     changes: dict[str, tuple[str, str | None]] = {}
     for method in step.methods:
         entry = document.entry_of(method)

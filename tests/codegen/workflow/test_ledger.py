@@ -133,3 +133,9 @@ def test_of_two_processes_that_start_one_step_one_wins_and_the_other_is_told(pan
     other = next(text for text in said if text != "won")
     assert "in progress already" in other or "held by process" in other
     assert read_document(path).step_by_number[1].status == "IN_PROGRESS"
+
+
+def test_a_step_is_not_done_before_what_it_depends_on(pantry: Pantry) -> None:
+    dependent = next(step for step in pantry.document.steps if step.depends)
+    with pytest.raises(NotReady, match=f"Step {dependent.number} depends on Step"):
+        finished(pantry.document, dependent.number)
