@@ -10,7 +10,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from codegen.expand.blocks import Block
-from codegen.expand.parsing import first_line, same_tree, suites_of
+from codegen.expand.parsing import first_line, last_line, same_tree, suites_of
 
 if TYPE_CHECKING:
     from codegen.expand.expander import Expansion, Reading
@@ -88,11 +88,16 @@ def _kept(suite: list[ast.stmt], blocks: list[Block], imports: set[int]) -> list
         if line in imports:
             continue
         block = next((b for b in blocks if b.body_first <= line <= b.body_last), None)
-        if block is None:
+        if block is None or (block.shape == "wrap" and _inside(block.hole, line)):
             kept.append(statement)
         elif block.hole is not None and (statement is block.hole or block.shape == "wrap"):
             kept.append(_restored(block))
     return kept
+
+
+def _inside(hole: ast.stmt | None, line: int) -> bool:
+    """Whether a line belongs to the author's statement in a wrapper."""
+    return hole is not None and first_line(hole) <= line <= last_line(hole)
 
 
 def _restored(block: Block) -> ast.stmt:

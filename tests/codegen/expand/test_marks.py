@@ -318,3 +318,24 @@ def test_blocks_inside_one_another_are_refused() -> None:
     assert problem(text)[1] == "nested"
     single = text.replace("    async with lock:\n        return await", "    return await")
     assert problem(single)[1] == "nested"
+
+
+def test_a_wrapper_may_enclose_a_compound_statement() -> None:
+    from tests.codegen.expand.fuzz import JOB
+
+    text = dedent('''
+        import asyncio
+
+
+        async def take(x, lock):
+            # VAL: VAL_DEADLINE(3, "the lock")
+            async with lock:
+                y = await x("""
+          text""")
+                if y:
+                    return y
+            return 3
+    ''')
+    outcome = JOB.process("a.py", text.encode())
+    assert outcome.new is not None, outcome.report.findings
+    assert strip(outcome.new.decode()) == text and report(outcome.new.decode()).clean
