@@ -28,8 +28,10 @@ class Clock:
 
     def after(self, seconds: float, happening: Happening) -> int:
         """Call `happening` in `seconds`. Raises ValueError for a negative delay."""
-        if seconds < 0:
-            raise ValueError(f"a happening cannot lie {-seconds} s in the past")
+        # VAL: VAL_NON_NEGATIVE(seconds) - nothing can happen in the past
+        if not seconds >= 0:
+            raise ValueError(f"after: seconds must not be negative, got {seconds!r} - nothing can happen in the past")
+        # END VAL a3b6ff
         return self.at(self.now + seconds, happening)
 
     def cancel(self, ticket: int) -> None:

@@ -111,7 +111,8 @@ def simulate_config(config: SimulationConfig, tell: Callable[[str], None] = lamb
 def simulate_file(path: Path | str, tell: Callable[[str], None] = lambda text: None) -> Comparison:
     """Run the comparison that a YAML file describes. Raises BadConfiguration with all problems of the file, and
     SimulationError as `simulate_config`."""
-    config = load_simulation(path)
-    if isinstance(config, list):
-        raise BadConfiguration(str(path), config)
-    return simulate_config(config, tell)
+    match load_simulation(path):
+        case SimulationConfig() as config:
+            return simulate_config(config, tell)
+        case problems:
+            raise BadConfiguration(str(path), problems)

@@ -82,13 +82,32 @@ class Driver:
         """Run until `Finish`. Raises Stalled when nothing is left to happen or a limit (virtual seconds,
         handled events) is passed, naming the commands that still wait."""
         while self.finished is None:
-            if self.clock.now > max_seconds or len(self.entries) > max_events:
-                raise Stalled(f"not finished after {self.clock.now:.1f} s and {len(self.entries)} events{self._owed()}")
-            if not self.clock.step():
-                raise Stalled(f"nothing more will happen after {self.clock.now:.1f} s{self._owed()}")
+            now, events = self.clock.now, len(self.entries)
+            # VAL: VAL_INT_RANGE(now, max=max_seconds, error=Stalled, about=self._unanswered())
+            if not now <= max_seconds:
+                raise Stalled(
+                    f"run: now must be at most {max_seconds!r:.200}, got {now!r} "
+                    f"(self._unanswered()={self._unanswered()!r:.200})"
+                )
+            # END VAL ce734f
+            # VAL: VAL_INT_RANGE(events, max=max_events, error=Stalled, about=self._unanswered())
+            if not events <= max_events:
+                raise Stalled(
+                    f"run: events must be at most {max_events!r:.200}, got {events!r} "
+                    f"(self._unanswered()={self._unanswered()!r:.200})"
+                )
+            # END VAL f4bbda
+            happened = self.clock.step()
+            # AST: AST_INVARIANT(happened, error=Stalled, about=(now, self._unanswered())) - nothing more will happen
+            if not happened:
+                raise Stalled(
+                    f"Invariant: happened, got {happened!r:.200} (now={now!r:.200}, "
+                    f"self._unanswered()={self._unanswered()!r:.200}) - nothing more will happen"
+                )
+            # END AST 873af8
 
-    def _owed(self) -> str:
-        """The commands nobody has answered, for a message."""
+    def _unanswered(self) -> list[str]:
+        """The last commands nobody has answered, latest first, for a message."""
         answered = {entry.event.command for entry in self.entries}
         open_commands = [
             f"{type(c).__name__} (awaits {c.awaits}, due {c.due})"
@@ -96,7 +115,7 @@ class Driver:
             for c in entry.commands
             if c.awaits and c.id not in answered and not isinstance(c, a.Dispatch)
         ]
-        return "; not answered: " + "; ".join(open_commands[-8:]) if open_commands else ""
+        return open_commands[:-9:-1]
 
     def _later(self, seconds: float, event: Callable[[], a.Event | None]) -> None:
         """Deliver what `event` makes in `seconds`; None is nothing."""
@@ -120,8 +139,13 @@ class Driver:
                     return
                 case "kill":
                     rank = getattr(command, "rank", None)
+                    # VAL: VAL_NOT_NONE(rank, error=SimulationError, about=command) - kill needs a rank
                     if rank is None:
-                        raise SimulationError(f"a {type(command).__name__} has no rank to kill")
+                        raise SimulationError(
+                            f"_carry_out: rank must not be None, got {rank} (command={command!r:.200}) - kill needs a "
+                            "rank"
+                        )
+                    # END VAL a6d3af
                     self.clock.after(self.cost.submit_seconds, lambda: self.fleet.kill(rank, "killed"))
                     return
                 case "delay":

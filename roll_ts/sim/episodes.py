@@ -40,8 +40,13 @@ class Episodes:
 
     def play(self, trajectory: int) -> Play:
         """The trajectory's play. Raises ContractBroken when it was never reset."""
+        # VAL: VAL_KEY_IN(trajectory, mapping=self._plays, error=ContractBroken) - a trajectory begins with its reset
         if trajectory not in self._plays:
-            raise ContractBroken(f"trajectory {trajectory} was never reset")
+            raise ContractBroken(
+                f"play: trajectory must be a key of self._plays, got {trajectory!r:.200} - a trajectory "
+                "begins with its reset"
+            )
+        # END VAL d7d39d
         return self._plays[trajectory]
 
     def is_closed(self, trajectory: int) -> bool:
@@ -65,11 +70,18 @@ class Episodes:
             self._plays[command.trajectory] = Play(episode, episode.prompt_tokens)
             return episode.reset_wait, self._reply(command, episode.prompt_tokens, False, 0.0, False)
         play = self.play(command.trajectory)
-        if play.done or command.turn != play.turn or not play.saved:
+        turn, saved, done = play.turn, play.saved, play.done
+        # AST: AST_PRECONDITION(
+        #     command.turn == turn and saved > 0 and not done, error=ContractBroken, about=command.trajectory
+        # ) - a step follows the reply of its turn
+        if not (command.turn == turn and saved > 0 and not done):
             raise ContractBroken(
-                f"environment of trajectory {command.trajectory} was stepped to turn {command.turn}; it is at turn "
-                f"{play.turn} with {play.saved} tokens generated, done: {play.done}"
+                "Pre-condition: command.turn == turn and saved > 0 and not done, got "
+                f"command.turn={command.turn!r:.200}, turn={turn!r:.200}, saved={saved!r:.200}, "
+                f"done={done!r:.200} (command.trajectory={command.trajectory!r:.200}) - a step follows the "
+                "reply of its turn"
             )
+        # END AST 1ce11a
         at = command.turn - 1
         play.context += play.saved + play.episode.observations[at]
         play.saved, play.turn = 0, play.turn + 1
@@ -82,15 +94,27 @@ class Episodes:
         """Prompt tokens, tokens to generate and the reason it will end for. Raises ContractBroken when the
         dispatch does not fit the trajectory."""
         play = self.play(command.attempt.trajectory)
-        if play.done or command.attempt.turn != play.turn or command.context_tokens != play.context:
+        attempt, context, turn, done = command.attempt, play.context, play.turn, play.done
+        # AST: AST_PRECONDITION(
+        #     command.context_tokens == context and attempt.turn == turn and not done, error=ContractBroken
+        # ) - a dispatch fits its trajectory
+        if not (command.context_tokens == context and attempt.turn == turn and not done):
             raise ContractBroken(
-                f"dispatch {command.attempt} with a context of {command.context_tokens} tokens; the trajectory is at "
-                f"turn {play.turn} with {play.context}, done: {play.done}"
+                "Pre-condition: command.context_tokens == context and attempt.turn == turn and not done, "
+                f"got command.context_tokens={command.context_tokens!r:.200}, context={context!r:.200}, "
+                f"attempt={attempt!r:.200}, turn={turn!r:.200}, done={done!r:.200} - a dispatch fits its "
+                "trajectory"
             )
-        if command.carried > play.saved:
+        # END AST a66d72
+        # VAL: VAL_INT_RANGE(
+        #     command.carried, min=0, max=play.saved, error=ContractBroken, about=attempt
+        # ) - only what is stored can be carried
+        if not 0 <= command.carried <= play.saved:
             raise ContractBroken(
-                f"dispatch {command.attempt} carries {command.carried} tokens, {play.saved} are stored"
+                f"request: command.carried must lie in [0, {play.saved!r:.200}], got {command.carried!r} "
+                f"(attempt={attempt!r:.200}) - only what is stored can be carried"
             )
+        # END VAL f7f8b2
         self.regenerated += play.saved - command.carried
         play.generated -= play.saved - command.carried
         play.saved = command.carried

@@ -50,10 +50,15 @@ class Fleet:
     def check_room_for_trainer(self, command: a.Command) -> None:
         """Raises ContractBroken when training would start while a rank still holds memory on its devices
         (R2)."""
-        shared = self.settings.layout.shared_ranks
-        full = [rank for rank in shared if self.engines[rank].holds_memory]
-        if isinstance(command, a.Train) and full:
-            raise ContractBroken(f"training would start while ranks {full} hold memory on its devices")
+        if isinstance(command, a.Train):
+            holders = [rank for rank in self.settings.layout.shared_ranks if self.engines[rank].holds_memory]
+            # VAL: VAL_EMPTY(holders, error=ContractBroken) - training has its devices for itself (R2)
+            if len(holders) != 0:
+                raise ContractBroken(
+                    f"check_room_for_trainer: holders must be empty, got {holders!r:.200} - training has its "
+                    "devices for itself (R2)"
+                )
+            # END VAL 7e04bc
 
     def carry_out(self, command: a.Command, late: float, spoilt: bool) -> None:
         """Carry out a command to a rank or a weight group; `spoilt` answers are wrong on purpose."""
@@ -109,11 +114,28 @@ class Fleet:
 
     def _submit(self, command: a.Dispatch) -> None:
         engine = self.engines[command.rank]
-        if not engine.servable or engine.weights != command.version:
+        # AST: AST_PRECONDITION(
+        #     engine.servable, error=ContractBroken, about=(command.attempt, command.rank, engine.kv_awake)
+        # ) - a dispatch goes to a rank with weights and KV (R7, R19)
+        if not engine.servable:
             raise ContractBroken(
-                f"dispatch {command.attempt} of version {command.version} to rank {command.rank}, which has weights "
-                f"{engine.weights}, KV {'awake' if engine.kv_awake else 'asleep'} (R7, R19)"
+                f"Pre-condition: engine.servable, got {engine.servable!r:.200} "
+                f"(command.attempt={command.attempt!r:.200}, command.rank={command.rank!r:.200}, "
+                f"engine.kv_awake={engine.kv_awake!r:.200}) - a dispatch goes to a rank with weights and "
+                "KV (R7, R19)"
             )
+        # END AST 32bc31
+        # VAL: VAL_EQUAL(
+        #     engine.weights, command.version, error=ContractBroken, about=(command.attempt, command.rank)
+        # ) - a dispatch goes to a rank with its weights (R7, R19)
+        if engine.weights != command.version:
+            raise ContractBroken(
+                f"_submit: engine.weights must equal command.version ({command.version!r:.200}), got "
+                f"{engine.weights!r:.200} (command.attempt={command.attempt!r:.200}, "
+                f"command.rank={command.rank!r:.200}) - a dispatch goes to a rank with its weights (R7, "
+                "R19)"
+            )
+        # END VAL 797a7e
         prompt, target, reason = self.episodes.request(command)
         self.deliver(a.SubmitAcked(command=command.id, attempt=command.attempt))
         engine.submit(command.attempt, prompt, target, reason)
@@ -164,8 +186,19 @@ class Fleet:
         self.deliver(a.GroupFormed(command=command.id, epoch=command.epoch))
 
     def _send(self, command: a.Sync) -> None:
-        if command.version != self.trainer.version or self.trainer.busy:
-            raise ContractBroken(f"sync of version {command.version}; the trainer has {self.trainer.version}")
+        # AST: AST_PRECONDITION(
+        #     command.version == self.trainer.version and not self.trainer.busy,
+        #     error=ContractBroken, about=self.trainer.busy,
+        # ) - a sync sends what the trainer has between two steps
+        if not (command.version == self.trainer.version and not self.trainer.busy):
+            raise ContractBroken(
+                "Pre-condition: command.version == self.trainer.version and not self.trainer.busy, got "
+                f"command.version={command.version!r:.200}, "
+                f"self.trainer.version={self.trainer.version!r:.200} "
+                f"(self.trainer.busy={self.trainer.busy!r:.200}) - a sync sends what the trainer has "
+                "between two steps"
+            )
+        # END AST be18ef
 
         def sent(seconds: float | None) -> None:
             if seconds is None:
@@ -179,8 +212,17 @@ class Fleet:
         rank, life = command.rank, self._lives[command.rank]
         if not self.settings.keep_kv:
             self._check_idle(command, rank)
-        if rank in self.settings.layout.shared_ranks and self.trainer.held == "all":
-            raise ContractBroken(f"weights for rank {rank} while the trainer's state fills its devices (R22)")
+        if rank in self.settings.layout.shared_ranks:
+            held = self.trainer.held
+            # VAL: VAL_STATE_NOT_IN(
+            #     held, ("all",), error=ContractBroken, about=rank
+            # ) - the trainer's state fills the devices (R22)
+            if held in ("all",):
+                raise ContractBroken(
+                    f'_load: held must not be in one of the states ("all",), got {held!r:.200} '
+                    f"(rank={rank!r:.200}) - the trainer's state fills the devices (R22)"
+                )
+            # END VAL 9a68a7
 
         def received(seconds: float | None) -> None:
             if self._lives[rank] != life:
@@ -212,8 +254,14 @@ class Fleet:
 
     def _restart(self, command: a.Restart, late: float) -> None:
         rank = command.rank
+        # AST: AST_PRECONDITION(not self.engines[rank].alive, error=ContractBroken) - a restart needs a dead process
         if self.engines[rank].alive:
-            raise ContractBroken(f"restart of rank {rank}, whose process is alive")
+            raise ContractBroken(
+                "Pre-condition: not self.engines[rank].alive, got "
+                f"self.engines[rank].alive={self.engines[rank].alive!r:.200} - a restart needs a dead "
+                "process"
+            )
+        # END AST 8aad1c
         self._lives[rank] += 1
         life = self._lives[rank]
 
@@ -226,14 +274,40 @@ class Fleet:
 
     def _check_idle(self, command: a.Command, rank: int) -> None:
         engine = self.engines[rank]
-        if engine.running or engine.waiting:
+        running, waiting = engine.running, engine.waiting
+        # AST: AST_PRECONDITION(
+        #     running == 0 and waiting == 0, error=ContractBroken, about=(rank, command)
+        # ) - the rank is drained before
+        if not (running == 0 and waiting == 0):
             raise ContractBroken(
-                f"{type(command).__name__} on rank {rank} with {engine.running} running and {engine.waiting} waiting"
+                f"Pre-condition: running == 0 and waiting == 0, got running={running!r:.200}, "
+                f"waiting={waiting!r:.200} (rank={rank!r:.200}, command={command!r:.200}) - the rank is "
+                "drained before"
             )
+        # END AST 50d370
 
     def _check_wake(self, command: a.WakeKV | a.ResetCache) -> None:
         engine, shared = self.engines[command.rank], self.settings.layout.shared_ranks
-        if engine.alive and engine.weights != command.version:
-            raise ContractBroken(f"KV of rank {command.rank} for version {command.version}; it has {engine.weights}")
-        if isinstance(command, a.WakeKV) and command.rank in shared and self.trainer.held != "nothing":
-            raise ContractBroken(f"KV of rank {command.rank} while the trainer holds {self.trainer.held} (R22)")
+        if engine.alive:
+            weights = engine.weights
+            # VAL: VAL_EQUAL(
+            #     weights, command.version, error=ContractBroken, about=command.rank
+            # ) - KV belongs to the weights that are there
+            if weights != command.version:
+                raise ContractBroken(
+                    f"_check_wake: weights must equal command.version ({command.version!r:.200}), got "
+                    f"{weights!r:.200} (command.rank={command.rank!r:.200}) - KV belongs to the weights that "
+                    "are there"
+                )
+            # END VAL e89efd
+        if isinstance(command, a.WakeKV) and command.rank in shared:
+            held = self.trainer.held
+            # VAL: VAL_STATE_IN(
+            #     held, ("nothing",), error=ContractBroken, about=command.rank
+            # ) - KV has no room beside the trainer (R22)
+            if held not in ("nothing",):
+                raise ContractBroken(
+                    f'_check_wake: held must be in one of the states ("nothing",), got {held!r:.200} '
+                    f"(command.rank={command.rank!r:.200}) - KV has no room beside the trainer (R22)"
+                )
+            # END VAL 6401ba

@@ -38,14 +38,27 @@ class Trainer:
 
     def settle(self, settled: a.Settled) -> None:
         """Note an outcome. Raises ContractBroken for a second one."""
+        # VAL: VAL_KEY_ABSENT(
+        #     settled.trajectory, mapping=self._outcomes, error=ContractBroken, about=settled.outcome
+        # ) - a trajectory has one outcome
         if settled.trajectory in self._outcomes:
-            raise ContractBroken(f"trajectory {settled.trajectory} has a second outcome: {settled.outcome}")
+            raise ContractBroken(
+                "settle: settled.trajectory must not yet be a key of self._outcomes, got "
+                f"{settled.trajectory!r:.200} (settled.outcome={settled.outcome!r:.200}) - a trajectory "
+                "has one outcome"
+            )
+        # END VAL d29e03
         self._outcomes[settled.trajectory] = settled.outcome
 
     def carry_out(self, command: a.Train | a.Checkpoint | a.ReleaseTrainer) -> tuple[float, Callable[[], a.Event]]:
         """Seconds, and the maker of the answer. Raises ContractBroken when the trainer is busy or cannot."""
+        # AST: AST_PRECONDITION(not self.busy, error=ContractBroken, about=command) - one step at a time
         if self.busy:
-            raise ContractBroken(f"{type(command).__name__} while the trainer is in a step")
+            raise ContractBroken(
+                f"Pre-condition: not self.busy, got self.busy={self.busy!r:.200} "
+                f"(command={command!r:.200}) - one step at a time"
+            )
+        # END AST 54a81d
         match command:
             case a.Train():
                 return self._train(command)
@@ -58,12 +71,26 @@ class Trainer:
 
     def _train(self, command: a.Train) -> tuple[float, Callable[[], a.Event]]:
         players = [item.trajectory for item in command.batch]
-        bad = [p for p in players if self._outcomes.get(p) not in _TRAINABLE or p in self._trained]
-        if command.version != self.version or bad or len(set(players)) < len(players) or not players:
+        untrainable = [p for p in players if self._outcomes.get(p) not in _TRAINABLE or p in self._trained]
+        # VAL: VAL_EQUAL(command.version, self.version, error=ContractBroken)
+        if command.version != self.version:
             raise ContractBroken(
-                f"training version {command.version} (the trainer has {self.version}) on {len(players)} trajectories, "
-                f"of which not trainable, doubled or trained before: {bad}"
+                f"_train: command.version must equal self.version ({self.version!r:.200}), got {command.version!r:.200}"
             )
+        # END VAL 00ab7d
+        # VAL: VAL_NON_EMPTY(players, error=ContractBroken), VAL_NO_DUPLICATES(players, error=ContractBroken)
+        if len(players) == 0:
+            raise ContractBroken(f"_train: players must not be empty, got {players!r:.200}")
+        if len(set(players)) != len(players):
+            raise ContractBroken(f"_train: players must not contain duplicates, got {players!r:.200}")
+        # END VAL 84df81
+        # VAL: VAL_EMPTY(untrainable, error=ContractBroken) - a sample has a score and is trained once
+        if len(untrainable) != 0:
+            raise ContractBroken(
+                f"_train: untrainable must be empty, got {untrainable!r:.200} - a sample has a score and "
+                "is trained once"
+            )
+        # END VAL bcac89
         self._trained.update(players)
         self.held, self.busy = "all", True
         tokens = sum(self.episodes.tokens(player) for player in players)

@@ -39,16 +39,48 @@ class Transfers:
     def form(self, epoch: int, members: tuple[int, ...]) -> None:
         """Open the group. Raises ContractBroken for a second group of one epoch, and for members that are none or
         doubled."""
-        if epoch in self._groups or not members or len(set(members)) < len(members):
-            raise ContractBroken(f"weight group of epoch {epoch} with members {members} cannot be formed")
+        # VAL: VAL_KEY_ABSENT(epoch, mapping=self._groups, error=ContractBroken) - an epoch has one group
+        if epoch in self._groups:
+            raise ContractBroken(
+                f"form: epoch must not yet be a key of self._groups, got {epoch!r:.200} - an epoch has one group"
+            )
+        # END VAL 4c8ed6
+        # VAL: VAL_NON_EMPTY(members, error=ContractBroken, about=epoch)
+        if len(members) == 0:
+            raise ContractBroken(f"form: members must not be empty, got {members!r:.200} (epoch={epoch!r:.200})")
+        # END VAL d6565e
+        # VAL: VAL_NO_DUPLICATES(members, error=ContractBroken, about=epoch)
+        if len(set(members)) != len(members):
+            raise ContractBroken(
+                f"form: members must not contain duplicates, got {members!r:.200} (epoch={epoch!r:.200})"
+            )
+        # END VAL cf9874
         self._groups[epoch] = WeightGroup(epoch, members)
 
     def join(self, epoch: int, who: int, then: Callable[[float | None], None]) -> None:
         """`who` takes part; `then` hears the outcome. Raises ContractBroken for an unknown group, member or
         second join."""
-        group = self._groups.get(epoch)
-        if group is None or (who != TRAINER and who not in group.members) or who in group.joined:
-            raise ContractBroken(f"{who} cannot join the weight group of epoch {epoch}: {group}")
+        # VAL: VAL_KEY_IN(epoch, mapping=self._groups, error=ContractBroken, about=who) - the epoch has no group
+        if epoch not in self._groups:
+            raise ContractBroken(
+                f"join: epoch must be a key of self._groups, got {epoch!r:.200} (who={who!r:.200}) - the "
+                "epoch has no group"
+            )
+        # END VAL 23518e
+        group = self._groups[epoch]
+        # VAL: VAL_ONE_OF(who, (TRAINER, *group.members), error=ContractBroken, about=epoch) - only its members join
+        if who not in (TRAINER, *group.members):
+            raise ContractBroken(
+                f"join: who must be one of {((TRAINER, *group.members))!r:.200}, got {who!r:.200} "
+                f"(epoch={epoch!r:.200}) - only its members join"
+            )
+        # END VAL 58c1e1
+        # VAL: VAL_KEY_ABSENT(who, mapping=group.joined, error=ContractBroken, about=epoch) - once
+        if who in group.joined:
+            raise ContractBroken(
+                f"join: who must not yet be a key of group.joined, got {who!r:.200} (epoch={epoch!r:.200}) - once"
+            )
+        # END VAL 583248
         group.joined[who] = then
         if group.broken:
             self.clock.after(0.0, lambda: then(None))

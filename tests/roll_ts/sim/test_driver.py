@@ -180,7 +180,7 @@ def test_the_watcher_sees_every_entry_with_the_scheduler_behind_it() -> None:
 
 
 def test_a_run_over_its_limit_of_time_says_what_it_waits_for() -> None:
-    with pytest.raises(Stalled, match=r"not finished after .* not answered: .*Train \(awaits trainer"):
+    with pytest.raises(Stalled, match=r"now must be at most 100\.0, got .*unanswered.*Train \(awaits trainer"):
         run(faults=Faults((Fault("drop", "Train"),)), max_seconds=100.0)
 
 
@@ -274,19 +274,31 @@ def test_a_cancelled_environment_says_nothing_more() -> None:
 @pytest.mark.parametrize(
     ("lines", "prepare", "reason"),
     [
-        ([[reset(0)], [dispatch(1)]], sleep_lent, r"dispatch 0\.1\.1 .* KV asleep"),
-        ([[reset(0)], [dispatch(1, carried=4)]], lambda d: None, "carries 4 tokens, 0 are stored"),
-        ([[reset(0)], [dispatch(1, context=7)]], lambda d: None, "with a context of 7 tokens"),
-        ([[settled(0, 0), settled(1, 0)]], lambda d: None, "second outcome"),
-        ([[settled(0, 0), train(1, 0)]], lambda d: None, r"ranks \[0, 1\] hold memory"),
-        ([[train(0, 0)]], sleep_lent, r"trained before: \[0\]"),
-        ([[reset(0)], [settled(1, 0), train(2, 0), train(3, 0)]], sleep_lent, "in a step"),
-        ([[reset(0)], [dispatch(1)], [release(2)]], lambda d: None, "1 running"),
-        ([[a.WakeKV(id=0, rank=0, epoch=1, version=0)]], lambda d: None, "trainer holds parameters"),
-        ([[a.WakeKV(id=0, rank=2, epoch=1, version=3)]], lambda d: None, "for version 3; it has 0"),
-        ([[a.LoadWeights(id=0, rank=2, epoch=1, version=0)]], lambda d: None, "cannot join the weight group"),
-        ([[a.Restart(id=0, rank=2)]], lambda d: None, "whose process is alive"),
-        ([[a.Sync(id=0, epoch=1, version=4, members=(2,))]], lambda d: None, "the trainer has 0"),
+        ([[reset(0)], [dispatch(1)]], sleep_lent, r"servable, got False .*turn=1.*kv_awake=False"),
+        ([[reset(0)], [dispatch(1, carried=4)]], lambda d: None, r"carried must lie in \[0, 0\], got 4"),
+        ([[reset(0)], [dispatch(1, context=7)]], lambda d: None, "got command.context_tokens=7"),
+        ([[settled(0, 0), settled(1, 0)]], lambda d: None, "got 0 .*a trajectory has one outcome"),
+        ([[settled(0, 0), train(1, 0)]], lambda d: None, r"holders must be empty, got \[0, 1\]"),
+        ([[train(0, 0)]], sleep_lent, r"untrainable must be empty, got \[0\]"),
+        ([[reset(0)], [settled(1, 0), train(2, 0), train(3, 0)]], sleep_lent, "one step at a time"),
+        ([[reset(0)], [dispatch(1)], [release(2)]], lambda d: None, "running=1, waiting=0"),
+        ([[a.WakeKV(id=0, rank=0, epoch=1, version=0)]], lambda d: None, "got 'parameters' .*R22"),
+        (
+            [[a.WakeKV(id=0, rank=2, epoch=1, version=3)]],
+            lambda d: None,
+            r"must equal command.version \(3\), got 0 .*rank=2",
+        ),
+        (
+            [[a.LoadWeights(id=0, rank=2, epoch=1, version=0)]],
+            lambda d: None,
+            r"epoch must be a key .* got 1 \(who=2\)",
+        ),
+        ([[a.Restart(id=0, rank=2)]], lambda d: None, "a restart needs a dead process"),
+        (
+            [[a.Sync(id=0, epoch=1, version=4, members=(2,))]],
+            lambda d: None,
+            "command.version=4, self.trainer.version=0",
+        ),
     ],
 )
 def test_the_impossible_is_refused(
