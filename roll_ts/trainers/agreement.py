@@ -27,10 +27,14 @@ def compare_logprobs(
     diffs: list[NDArray[np.float64]] = []
     worst, largest, trained = "", -1.0, 0
     for sample, ours in zip(samples, trainer_logprobs, strict=True):
+        # VAL: VAL_SAME_SHAPE(ours, sample.logprobs, about=sample.trajectory) - one trainer log-prob for each token
         if ours.shape != sample.logprobs.shape:
             raise ValueError(
-                f"sample {sample.trajectory!r}: {ours.shape} trainer log-probs for {sample.logprobs.shape} tokens"
+                "compare_logprobs: ours must have the shape of sample.logprobs, got "
+                f"{tuple(ours.shape)!r:.200} and {tuple(sample.logprobs.shape)!r:.200} "
+                f"(sample.trajectory={sample.trajectory!r:.200}) - one trainer log-prob for each token"
             )
+        # END VAL 2bc039
         trained += sample.generated
         at = np.flatnonzero(sample.loss_mask & (sample.versions == version))
         diff = np.abs(sample.logprobs[at].astype(np.float64) - ours[at].astype(np.float64))
@@ -56,6 +60,14 @@ def check_logprobs(
 ) -> LogprobCheck:
     """`compare_logprobs`, raising LogprobMismatch when the tolerance is exceeded."""
     check = compare_logprobs(samples, trainer_logprobs, version, tolerance)
-    if not check.ok:
-        raise LogprobMismatch(check)
+    # VAL: VAL_FLOAT_RANGE(check.max, max=tolerance, error=LogprobMismatch, about=(check.worst, check.n, check.share,
+    #      check.p99)) - the engine's weights are not the version it claims, or tokens and log-probs are misaligned
+    if not check.max <= tolerance:
+        raise LogprobMismatch(
+            f"check_logprobs: check.max must lie in (-inf, {tolerance!r:.200}], got {check.max!r} "
+            f"(check.worst={check.worst!r:.200}, check.n={check.n!r:.200}, "
+            f"check.share={check.share!r:.200}, check.p99={check.p99!r:.200}) - the engine's weights "
+            "are not the version it claims, or tokens and log-probs are misaligned"
+        )
+    # END VAL e5056d
     return check

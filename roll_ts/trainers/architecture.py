@@ -6,12 +6,23 @@ Read once, checked once: whatever this module accepts, the weight mapping and th
 from __future__ import annotations
 
 import json
+import os  # VAL import
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 SUPPORTED = {"qwen3": True, "llama": False}  # model_type: has norms on queries and keys
+_REQUIRED = (
+    "num_hidden_layers",
+    "hidden_size",
+    "intermediate_size",
+    "num_attention_heads",
+    "vocab_size",
+    "max_position_embeddings",
+    "rms_norm_eps",
+    "rope_theta",
+)
 
 
 @dataclass(frozen=True)
@@ -34,49 +45,63 @@ class Architecture:
     def check_tensor_parallel(self, ways: int) -> None:
         """Raises ValueError naming the first dimension that `ways` does not divide."""
         for name in ("heads", "kv_heads", "ffn", "vocab"):
-            if getattr(self, name) % ways:
-                raise ValueError(f"tensor_parallel={ways} does not divide {name}={getattr(self, name)}")
+            size = getattr(self, name)
+            # VAL: VAL_DIVISIBLE(size, ways, about=name) - every tensor-parallel rank holds an equal part
+            if size % ways != 0:
+                raise ValueError(
+                    f"check_tensor_parallel: size must be divisible by {ways!r:.200}, got {size!r} "
+                    f"(name={name!r:.200}) - every tensor-parallel rank holds an equal part"
+                )
+            # END VAL 5054c9
 
 
 def read_architecture(folder: str | Path) -> Architecture:
     """Architecture of the model in `folder`. Raises FileNotFoundError without a config.json, ValueError
     (all faults in one message) for a model that is outside the supported family."""
     path = Path(folder) / "config.json"
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist: not a Hugging Face model folder")
+    # VAL: VAL_FILE_EXISTS(path) - without it the folder is no Hugging Face model
+    if not os.path.isfile(path):
+        raise FileNotFoundError(
+            f"read_architecture: path must be an existing file, got {path!r:.200} - without it the "
+            "folder is no Hugging Face model"
+        )
+    # END VAL 3add7b
     return parse_architecture(json.loads(path.read_text(encoding="utf-8")), str(path))
 
 
 def parse_architecture(config: Mapping[str, Any], where: str = "config.json") -> Architecture:
     """Architecture from the parsed config; `where` names the source in errors."""
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    theta = rope.get("rope_theta", config.get("rope_theta"))
-    heads = config.get("num_attention_heads")
-    faults = [
-        f"{key} is missing"
-        for key in (
-            "num_hidden_layers",
-            "hidden_size",
-            "intermediate_size",
-            "num_attention_heads",
-            "vocab_size",
-            "max_position_embeddings",
-            "rms_norm_eps",
+    given: dict[str, Any] = {
+        **config,
+        "rope_theta": rope.get("rope_theta", config.get("rope_theta")),
+        "rope_type": rope.get("rope_type", "default"),
+    }
+    supported = {
+        "model_type": given.get("model_type") in SUPPORTED,
+        "hidden_act": given.get("hidden_act", "silu") == "silu",
+        "attention_bias": not given.get("attention_bias"),
+        "mlp_bias": not given.get("mlp_bias"),
+        "rope_type": given["rope_type"] == "default",
+    }
+    missing = [key for key in _REQUIRED if given.get(key) is None]
+    unsupported = {key: given.get(key) for key, good in supported.items() if not good}
+    # VAL: VAL_EMPTY(missing, about=(unsupported, where)) - cannot train a model without these
+    if len(missing) != 0:
+        raise ValueError(
+            f"parse_architecture: missing must be empty, got {missing!r:.200} "
+            f"(unsupported={unsupported!r:.200}, where={where!r:.200}) - cannot train a model without "
+            "these"
         )
-        if key not in config
-    ]
-    if config.get("model_type") not in SUPPORTED:
-        faults.append(f"model_type is {config.get('model_type')!r}, supported: {', '.join(SUPPORTED)}")
-    if config.get("hidden_act", "silu") != "silu":
-        faults.append(f"hidden_act is {config['hidden_act']!r}, supported: silu")
-    faults += [f"{key} is set, biases are not supported" for key in ("attention_bias", "mlp_bias") if config.get(key)]
-    if rope.get("rope_type", "default") != "default":
-        faults.append(f"rope_type is {rope['rope_type']!r}, supported: default")
-    if theta is None:
-        faults.append("rope_theta is missing")
-    if faults:
-        raise ValueError(f"{where}: cannot train this model: " + "; ".join(faults))
-    assert heads is not None and theta is not None
+    # END VAL 5472ab
+    # VAL: VAL_EMPTY(unsupported, about=where) - can train qwen3 and llama with silu, default rope and no biases
+    if len(unsupported) != 0:
+        raise ValueError(
+            f"parse_architecture: unsupported must be empty, got {unsupported!r:.200} "
+            f"(where={where!r:.200}) - can train qwen3 and llama with silu, default rope and no biases"
+        )
+    # END VAL 4010b7
+    heads = given["num_attention_heads"]
     return Architecture(
         layers=config["num_hidden_layers"],
         hidden=config["hidden_size"],
@@ -87,7 +112,7 @@ def parse_architecture(config: Mapping[str, Any], where: str = "config.json") ->
         vocab=config["vocab_size"],
         positions=config["max_position_embeddings"],
         rms_eps=config["rms_norm_eps"],
-        rope_theta=float(theta),
+        rope_theta=float(given["rope_theta"]),
         qk_norm=SUPPORTED[config["model_type"]],
         tied=bool(config.get("tie_word_embeddings", False)),
     )

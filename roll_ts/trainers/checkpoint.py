@@ -41,8 +41,13 @@ def partial_folder(folder: Path) -> Path:
 def start(folder: Path) -> None:
     """Make an empty partial folder. Raises FileExistsError if the checkpoint exists; an abandoned part is
     cleared."""
-    if folder.exists():
-        raise FileExistsError(f"checkpoint {folder} already exists: choose another name or remove it")
+    # VAL: VAL_PATH_ABSENT(folder) - choose another name for the checkpoint, or remove it
+    if os.path.lexists(folder):
+        raise FileExistsError(
+            f"start: folder must not exist yet, got {folder!r:.200} - choose another name for the "
+            "checkpoint, or remove it"
+        )
+    # END VAL 73ed86
     part = partial_folder(folder)
     if part.exists():
         shutil.rmtree(part)
@@ -74,8 +79,13 @@ def finish(folder: Path) -> None:
 def read_state(folder: Path) -> TrainerState:
     """Raises FileNotFoundError if `folder` is not a trainer checkpoint."""
     path = folder / STATE_FILE
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist: {folder} is not a trainer checkpoint")
+    # VAL: VAL_FILE_EXISTS(path) - without it the folder is not a trainer checkpoint
+    if not os.path.isfile(path):
+        raise FileNotFoundError(
+            f"read_state: path must be an existing file, got {path!r:.200} - without it the folder is "
+            "not a trainer checkpoint"
+        )
+    # END VAL 2ef326
     return TrainerState(**json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -84,8 +94,13 @@ def require_same_shape(folder: Path, saved: TrainerState, own: TrainerState) -> 
     fields = ("world_size", "tensor_parallel", "distributed_optimizer", "dtype")
     pairs = [(name, getattr(saved, name), getattr(own, name)) for name in fields]
     differs = [f"{name} is {theirs!r}, here {ours!r}" for name, theirs, ours in pairs if theirs != ours]
-    if differs:
-        raise ValueError(f"checkpoint {folder} does not fit this trainer: " + "; ".join(differs))
+    # VAL: VAL_EMPTY(differs, about=folder) - the checkpoint does not fit this trainer
+    if len(differs) != 0:
+        raise ValueError(
+            f"require_same_shape: differs must be empty, got {differs!r:.200} (folder={folder!r:.200}) "
+            "- the checkpoint does not fit this trainer"
+        )
+    # END VAL a8714e
 
 
 def read_optimizer(folder: Path, rank: int, device: torch.device) -> dict[str, Any]:

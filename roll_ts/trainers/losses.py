@@ -23,8 +23,13 @@ def group_advantages(rewards: Sequence[float], groups: Sequence[str], normalise_
     without the division when `normalise_std` is false (Dr. GRPO: Liu et al. 2025, arXiv:2503.20783). A
     group of one, or of equal rewards, has advantage 0. Raises ValueError if the lengths differ.
     """
+    # VAL: VAL_EQUAL_LENGTH(rewards, groups) - one group name for each reward
     if len(rewards) != len(groups):
-        raise ValueError(f"{len(rewards)} rewards for {len(groups)} group names")
+        raise ValueError(
+            f"group_advantages: rewards must have as many elements as groups, got {len(rewards)!r} and "
+            f"{len(groups)!r} - one group name for each reward"
+        )
+    # END VAL b4a2a2
     r = torch.tensor(rewards, dtype=torch.float64)
     advantages = torch.zeros_like(r)
     for name in dict.fromkeys(groups):

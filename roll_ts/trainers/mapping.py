@@ -74,7 +74,8 @@ def to_megatron(
 ) -> Weights:
     """Rank `rank`'s shard of `ways` tensor-parallel ones, by Megatron name.
 
-    Raises KeyError naming every missing tensor, ValueError naming tensors that have no place in the model.
+    Raises KeyError naming missing tensors, ValueError naming tensors that have no place in the model; the first few of
+    them, and how many there are.
     """
     arch.check_tensor_parallel(ways)
     table = links(arch, layout)
@@ -82,10 +83,20 @@ def to_megatron(
     missing, strange = sorted(known - set(hf)), sorted(set(hf) - known)
     if arch.tied and "lm_head.weight" in strange:  # some checkpoints store the tied head twice
         strange.remove("lm_head.weight")
-    if missing:
-        raise KeyError(f"model weights lack {', '.join(missing)}")
-    if strange:
-        raise ValueError(f"model weights hold tensors that this architecture has no place for: {', '.join(strange)}")
+    # VAL: VAL_EMPTY(missing, error=KeyError, about=len(missing)) - the model weights lack these tensors
+    if len(missing) != 0:
+        raise KeyError(
+            f"to_megatron: missing must be empty, got {missing!r:.200} "
+            f"(len(missing)={len(missing)!r:.200}) - the model weights lack these tensors"
+        )
+    # END VAL ba0372
+    # VAL: VAL_EMPTY(strange, about=len(strange)) - this architecture has no place for these tensors
+    if len(strange) != 0:
+        raise ValueError(
+            f"to_megatron: strange must be empty, got {strange!r:.200} "
+            f"(len(strange)={len(strange)!r:.200}) - this architecture has no place for these tensors"
+        )
+    # END VAL 6616cb
     return {link.megatron: _cut([hf[name] for name in link.hf], link.kind, arch, ways, rank) for link in table}
 
 

@@ -37,14 +37,19 @@ class MegatronTrainer:
         process is already in a process group, torch's DistStoreError when the other ranks do not come.
         """
         config.require_sound()
-        if world_size % config.tensor_parallel:
-            raise ValueError(f"tensor_parallel={config.tensor_parallel} does not divide world_size={world_size}")
+        # VAL: VAL_DIVISIBLE(world_size, config.tensor_parallel) - tensor_parallel ranks share one copy of the model
+        if world_size % config.tensor_parallel != 0:
+            raise ValueError(
+                f"__init__: world_size must be divisible by {config.tensor_parallel!r:.200}, got "
+                f"{world_size!r} - tensor_parallel ranks share one copy of the model"
+            )
+        # END VAL 64bd76
         self.config, self.rank, self.world_size = config, rank, world_size
         self._arch = read_architecture(config.model)
         self._arch.check_tensor_parallel(config.tensor_parallel)
         self._version = 0
         self._released: set[Part] = set()
-        self._closed = False
+        self._open = True
         with ExitStack() as leaving:  # what was set up is undone if a later part fails, and by `close` if none does
             leaving.callback(megatron_cpu.install())
             self._build(f"{master_addr}:{master_port}", leaving)
@@ -100,7 +105,11 @@ class MegatronTrainer:
                 check = self._check_logprobs(samples, seen)
             self._updater.step(update)
             updates.append(update)
-        assert check is not None
+        # AST: AST_INVARIANT(check is not None) - the first minibatch is checked at the latest
+        assert check is not None, (
+            f"Invariant: check is not None, got check={check!r:.200} - the first minibatch is checked at the latest"
+        )
+        # END AST 92624e
         report = make_report(samples, updates, check, self._version, config.epochs, perf_counter() - began)
         self._version += 1
         return report
@@ -127,12 +136,22 @@ class MegatronTrainer:
         Order (R22): asking for parameters while an early part is held raises RuntimeError. Releasing a part twice frees
         nothing. `export` works until parameters are released.
         """
-        unknown = set(parts) - set(ALL_PARTS)
-        if unknown:
-            raise ValueError(f"cannot release {sorted(unknown)}; parts are {', '.join(ALL_PARTS)}")
-        held = set(EARLY_PARTS) - self._released - set(parts)
-        if "parameters" in parts and held:
-            raise RuntimeError(f"release {', '.join(sorted(held))} before parameters")
+        # VAL: VAL_SUBSET(parts, of=ALL_PARTS) - nothing else can be released
+        _extra = sorted(set(parts) - set(ALL_PARTS), key=repr)
+        if _extra:
+            raise ValueError(
+                f"release: parts must be a subset of ALL_PARTS, but has {_extra!r:.200} outside "
+                f"{ALL_PARTS!r:.200} - nothing else can be released"
+            )
+        # END VAL c4a40f
+        if "parameters" in parts:
+            held = sorted(set(EARLY_PARTS) - self._released - set(parts))
+            # VAL: VAL_EMPTY(held, error=RuntimeError) - release these before parameters, or with them
+            if len(held) != 0:
+                raise RuntimeError(
+                    f"release: held must be empty, got {held!r:.200} - release these before parameters, or with them"
+                )
+            # END VAL cfee41
         freed = sum(self._release_part(p) for p in ALL_PARTS if p in parts and p not in self._released)
         self._released |= set(parts)
         return_to_system()
@@ -171,8 +190,8 @@ class MegatronTrainer:
 
     def close(self) -> None:
         """Leave the process group and remove spilled files. Idempotent; the trainer is of no use afterwards."""
-        if not self._closed:
-            self._closed = True
+        if self._open:
+            self._open = False
             self._leaving.close()
 
     def _load_weights(self, folder: Path) -> None:
@@ -193,17 +212,46 @@ class MegatronTrainer:
         return compare(samples, ours, self._version, self.config.logprob_tolerance)
 
     def _check_samples(self, samples: Sequence[Sample]) -> None:
-        if not any(s.generated for s in samples):
-            raise ValueError(f"nothing to train on: no generated token in {len(samples)} samples")
-        positions, vocab = self._arch.positions, self._arch.vocab
+        generated = sum(s.generated for s in samples)
+        # VAL: VAL_POSITIVE(generated, about=len(samples)) - without a generated token there is nothing to train on
+        if not generated > 0:
+            raise ValueError(
+                f"_check_samples: generated must be positive, got {generated!r} "
+                f"(len(samples)={len(samples)!r:.200}) - without a generated token there is nothing to "
+                "train on"
+            )
+        # END VAL 1919e5
         for s in samples:
-            who = f"sample {s.trajectory!r}"
-            if len(s) > positions:
-                raise ValueError(f"{who} has {len(s)} tokens, the model has {positions} positions")
-            if s.tokens.min() < 0 or s.tokens.max() >= vocab:
-                raise ValueError(f"{who} has a token outside 0..{vocab - 1}")
-            if s.versions.max() > self._version:
-                raise ValueError(f"{who} claims version {s.versions.max()}, the trainer is at {self._version}")
+            length, lowest, highest = len(s), int(s.tokens.min()), int(s.tokens.max())
+            newest = int(s.versions.max())
+            # VAL: VAL_INT_RANGE(length, max=self._arch.positions, about=s.trajectory) - the model's positions
+            if not length <= self._arch.positions:
+                raise ValueError(
+                    f"_check_samples: length must be at most {self._arch.positions!r:.200}, got {length!r} "
+                    f"(s.trajectory={s.trajectory!r:.200}) - the model's positions"
+                )
+            # END VAL 81ebd1
+            # VAL: VAL_INT_RANGE(lowest, min=0, about=s.trajectory) - tokens of the model's vocabulary
+            if not lowest >= 0:
+                raise ValueError(
+                    f"_check_samples: lowest must be at least 0, got {lowest!r} "
+                    f"(s.trajectory={s.trajectory!r:.200}) - tokens of the model's vocabulary"
+                )
+            # END VAL e4ecda
+            # VAL: VAL_INT_RANGE(highest, max=self._arch.vocab - 1, about=s.trajectory) - tokens of the vocabulary
+            if not highest <= self._arch.vocab - 1:
+                raise ValueError(
+                    f"_check_samples: highest must be at most {self._arch.vocab - 1!r:.200}, got {highest!r} "
+                    f"(s.trajectory={s.trajectory!r:.200}) - tokens of the vocabulary"
+                )
+            # END VAL 0a1285
+            # VAL: VAL_INT_RANGE(newest, max=self._version, about=s.trajectory) - the trainer's version is the newest
+            if not newest <= self._version:
+                raise ValueError(
+                    f"_check_samples: newest must be at most {self._version!r:.200}, got {newest!r} "
+                    f"(s.trajectory={s.trajectory!r:.200}) - the trainer's version is the newest"
+                )
+            # END VAL 03143a
 
     def _release_part(self, part: Part) -> int:
         if part == "gradients":
@@ -231,8 +279,17 @@ class MegatronTrainer:
         )
 
     def _need_memory(self, what: str, parts: Sequence[Part] = ALL_PARTS) -> None:
-        if self._closed:
-            raise RuntimeError(f"{what}: the trainer is closed")
-        gone = [p for p in parts if p in self._released]
-        if gone:
-            raise RuntimeError(f"{what}: {', '.join(gone)} released, call restore first")
+        # AST: AST_PRECONDITION(self._open, error=RuntimeError, about=what) - a closed trainer is of no use
+        if not self._open:
+            raise RuntimeError(
+                f"Pre-condition: self._open, got {self._open!r:.200} (what={what!r:.200}) - a closed "
+                "trainer is of no use"
+            )
+        # END AST 208646
+        released = [p for p in parts if p in self._released]
+        # VAL: VAL_EMPTY(released, error=RuntimeError, about=what) - call restore first
+        if len(released) != 0:
+            raise RuntimeError(
+                f"_need_memory: released must be empty, got {released!r:.200} (what={what!r:.200}) - call restore first"
+            )
+        # END VAL 7fb6c5

@@ -26,8 +26,13 @@ class TrainerGroup:
     ) -> None:
         """Join. `address`: host:port of rank 0. Raises RuntimeError if the process is in a group already, torch's
         DistStoreError when the others do not come within `timeout_s`."""
-        if dist.is_initialized():
-            raise RuntimeError("this process is already in a process group: one trainer per process")
+        free = not dist.is_initialized()
+        # AST: AST_PRECONDITION(free, error=RuntimeError) - in a process group already: one trainer per process
+        if not free:
+            raise RuntimeError(
+                f"Pre-condition: free, got {free!r:.200} - in a process group already: one trainer per process"
+            )
+        # END AST ee89de
         self.rank, self.world_size = rank, world_size
         if torch.cuda.is_available():
             torch.cuda.set_device(rank % torch.cuda.device_count())
@@ -85,5 +90,5 @@ class TrainerGroup:
                 failure = [error]
         if self.world_size > 1:
             dist.broadcast_object_list(failure, src=0)
-        if failure[0] is not None:
+        if failure[0] is not None:  # unmanaged: passes on the very error that rank 0 met
             raise failure[0]

@@ -84,8 +84,13 @@ def build_model(arch: Architecture, config: TransformerConfig, layout: Layout) -
 def read_weights(folder: str | Path) -> Weights:
     """All tensors of the folder's safetensors files. Raises FileNotFoundError if it has none."""
     files = sorted(Path(folder).glob("*.safetensors"))
-    if not files:
-        raise FileNotFoundError(f"{folder} holds no .safetensors file")
+    # VAL: VAL_NON_EMPTY(files, error=FileNotFoundError, about=folder) - the folder holds no .safetensors file
+    if len(files) == 0:
+        raise FileNotFoundError(
+            f"read_weights: files must not be empty, got {files!r:.200} (folder={folder!r:.200}) - the "
+            "folder holds no .safetensors file"
+        )
+    # END VAL d674ce
     return {name: tensor for file in files for name, tensor in load_file(file).items()}
 
 
@@ -96,11 +101,23 @@ def load_weights(model: GPTModel, weights: Weights, arch: Architecture, layout: 
     rank, ways = ps.get_tensor_model_parallel_rank(), ps.get_tensor_model_parallel_world_size()
     shard = to_megatron(weights, arch, ways, rank, layout)
     own = dict(model.named_parameters())
-    if set(own) != set(shard):
-        raise KeyError(f"model and mapping disagree on parameters {sorted(set(own) ^ set(shard))}")
+    # VAL: VAL_SAME_ELEMENTS(own, shard, error=KeyError) - Megatron's model and our mapping disagree on parameters
+    _differing = sorted(set(own) ^ set(shard), key=repr)
+    if _differing:
+        raise KeyError(
+            "load_weights: own must have the same elements as shard, but only one has "
+            f"{_differing!r:.200} - Megatron's model and our mapping disagree on parameters"
+        )
+    # END VAL 76191d
     for name, parameter in own.items():
+        # VAL: VAL_SAME_SHAPE(parameter, shard[name], about=name) - the weights are of a model of another shape
         if parameter.shape != shard[name].shape:
-            raise ValueError(f"{name}: model has {tuple(parameter.shape)}, weights {tuple(shard[name].shape)}")
+            raise ValueError(
+                "load_weights: parameter must have the shape of shard[name], got "
+                f"{tuple(parameter.shape)!r:.200} and {tuple(shard[name].shape)!r:.200} "
+                f"(name={name!r:.200}) - the weights are of a model of another shape"
+            )
+        # END VAL d2c9c1
         parameter.copy_(shard[name])
 
 

@@ -132,9 +132,14 @@ class Updater:
         """Clip and step; completes `update`. Raises FloatingPointError on every rank, with the weights unchanged, if a
         gradient anywhere is not finite."""
         began = perf_counter()
-        finite = torch.stack([b.grad_data.isfinite().all() for b in self.ddp.buffers]).all()
-        if not self._group.all_true(finite):
-            raise FloatingPointError("a gradient is not finite: weights are left unchanged")
+        finite_here = torch.stack([b.grad_data.isfinite().all() for b in self.ddp.buffers]).all()
+        gradients_finite = self._group.all_true(finite_here)
+        # AST: AST_PRECONDITION(gradients_finite, error=FloatingPointError) - weights are left unchanged
+        if not gradients_finite:
+            raise FloatingPointError(
+                f"Pre-condition: gradients_finite, got {gradients_finite!r:.200} - weights are left unchanged"
+            )
+        # END AST 7c1ff9
         warm = min(1.0, (self.steps + 1) / max(1, self._config.warmup_steps))
         for group in self.optimizer.param_groups:
             group["lr"] = self._config.learning_rate * warm

@@ -44,9 +44,14 @@ class Parking:
         storage that cannot be resized (memory shared with numpy or read from a file), before anything of it is lost."""
         freed = 0
         for storage in _distinct(tensors):
-            if not storage.resizable():
-                raise RuntimeError(f"a storage of {storage.nbytes()} bytes is shared with numpy or a file: clone it")
-            size = storage.nbytes()
+            size, resizable = storage.nbytes(), storage.resizable()
+            # AST: AST_PRECONDITION(resizable, error=RuntimeError, about=size) - shared with numpy or a file: clone it
+            if not resizable:
+                raise RuntimeError(
+                    f"Pre-condition: resizable, got {resizable!r:.200} (size={size!r:.200}) - shared with "
+                    "numpy or a file: clone it"
+                )
+            # END AST df6130
             copy = self._put_away(storage) if keep else None
             storage.resize_(0)
             self._parked.append(_Parked(storage, size, copy))
@@ -66,8 +71,14 @@ class Parking:
             else:
                 with parked.copy as file:
                     file.seek(0)
-                    if file.readinto(_as_bytes(parked.storage)) != parked.nbytes:  # type: ignore[attr-defined]
-                        raise OSError(f"a spilled file gave back fewer than {parked.nbytes} bytes")
+                    read = file.readinto(_as_bytes(parked.storage))  # type: ignore[attr-defined]
+                    # VAL: VAL_EQUAL(read, parked.nbytes, error=OSError) - bytes, the spilled file was cut short
+                    if read != parked.nbytes:
+                        raise OSError(
+                            f"take_back: read must equal parked.nbytes ({parked.nbytes!r:.200}), got {read!r:.200} - "
+                            "bytes, the spilled file was cut short"
+                        )
+                    # END VAL 9d5089
             taken += parked.nbytes
         return taken
 

@@ -92,10 +92,17 @@ class TrainerConfig:
         return [(key, getattr(self, key), must) for key, ok, must in checks if not ok]
 
     def require_sound(self) -> None:
-        """Raises ValueError naming every bad value at once."""
-        faults = [f"{key} is {value!r}, must be {must}" for key, value, must in self.problems()]
-        if faults:
-            raise ValueError("trainer configuration: " + "; ".join(faults))
+        """Raises ValueError naming the bad values at once, and what each must be; `problems` spells them out."""
+        problems = self.problems()
+        bad = {key: value for key, value, _ in problems}
+        must_be = {key: must for key, _, must in problems}
+        # VAL: VAL_EMPTY(bad, about=must_be) - correct these values of the trainer configuration
+        if len(bad) != 0:
+            raise ValueError(
+                f"require_sound: bad must be empty, got {bad!r:.200} (must_be={must_be!r:.200}) - correct "
+                "these values of the trainer configuration"
+            )
+        # END VAL 24c610
 
 
 @dataclass(frozen=True)
@@ -127,12 +134,6 @@ class LogprobCheck:
 class LogprobMismatch(RuntimeError):
     """Rollout and trainer disagree about the probability of tokens they should both have made with the
     same weights."""
-
-    def __init__(self, check: LogprobCheck) -> None:
-        super().__init__(
-            f"{check}: the engine's weights are not the version it claims, or tokens and log-probs are misaligned"
-        )
-        self.check = check
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ Needs numpy only, so that environment workers and the sample store can use it wi
 from __future__ import annotations
 
 import json
+import math  # VAL import
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,24 +58,64 @@ class Sample:
         self._check()
 
     def _check(self) -> None:
-        who = f"sample {self.trajectory!r}"
-        lengths = {n: getattr(self, n).shape for n in ("tokens", "loss_mask", "logprobs", "versions")}
-        if len(set(lengths.values())) != 1 or self.tokens.ndim != 1:
-            raise ValueError(f"{who}: per-token arrays must be one-dimensional and equally long, got {lengths}")
-        if not np.isfinite(self.reward):
-            raise ValueError(f"{who}: reward must be finite, got {self.reward!r}")
+        # VAL: VAL_SHAPE(self.tokens, (None,), about=self.trajectory) - one number for each token
+        if len(self.tokens.shape) != 1:
+            raise ValueError(
+                f"_check: self.tokens must have shape (*), got {tuple(self.tokens.shape)!r:.200} "
+                f"(self.trajectory={self.trajectory!r:.200}) - one number for each token"
+            )
+        # END VAL 289a6e
+        for name in ("loss_mask", "logprobs", "versions"):
+            array = getattr(self, name)
+            # VAL: VAL_SAME_SHAPE(array, self.tokens, about=(self.trajectory, name)) - one number for each token
+            if array.shape != self.tokens.shape:
+                raise ValueError(
+                    f"_check: array must have the shape of self.tokens, got {tuple(array.shape)!r:.200} and "
+                    f"{tuple(self.tokens.shape)!r:.200} (self.trajectory={self.trajectory!r:.200}, "
+                    f"name={name!r:.200}) - one number for each token"
+                )
+            # END VAL 5b4842
+        # VAL: VAL_FINITE(self.reward, about=self.trajectory)
+        if not math.isfinite(self.reward):
+            raise ValueError(
+                f"_check: self.reward must be finite, got {self.reward!r} (self.trajectory={self.trajectory!r:.200})"
+            )
+        # END VAL 52533e
         made, given = self.loss_mask, ~self.loss_mask
-        if len(made) and made[0]:
-            raise ValueError(f"{who}: token 0 cannot be generated, there is nothing before it to condition on")
-        if np.any(self.logprobs[given] != 0) or np.any(self.versions[given] != GIVEN_VERSION):
-            raise ValueError(f"{who}: given tokens must have log-prob 0 and version {GIVEN_VERSION}")
-        bad = made & ~(np.isfinite(self.logprobs) & (self.logprobs <= 0))
-        if np.any(bad):
-            at = int(np.flatnonzero(bad)[0])
-            raise ValueError(f"{who}: generated token {at} needs a finite log-prob <= 0, got {self.logprobs[at]!r}")
-        if np.any(self.versions[made] < 0):
-            at = int(np.flatnonzero(made & (self.versions < 0))[0])
-            raise ValueError(f"{who}: generated token {at} has no weight version (got {self.versions[at]})")
+        unprompted = _found(made[:1], self.tokens)
+        # VAL: VAL_EMPTY(unprompted, about=self.trajectory) - token 0 is given: nothing precedes it to be sampled from
+        if len(unprompted) != 0:
+            raise ValueError(
+                f"_check: unprompted must be empty, got {unprompted!r:.200} "
+                f"(self.trajectory={self.trajectory!r:.200}) - token 0 is given: nothing precedes it to be "
+                "sampled from"
+            )
+        # END VAL c5d39e
+        marked = given & ((self.logprobs != 0) | (self.versions != GIVEN_VERSION))
+        marks, versions = _found(marked, self.logprobs), _found(marked, self.versions)
+        # VAL: VAL_EMPTY(marks, about=(versions, self.trajectory)) - a given token has log-prob 0 and version -1
+        if len(marks) != 0:
+            raise ValueError(
+                f"_check: marks must be empty, got {marks!r:.200} (versions={versions!r:.200}, "
+                f"self.trajectory={self.trajectory!r:.200}) - a given token has log-prob 0 and version -1"
+            )
+        # END VAL 980751
+        improper_logprobs = _found(made & ~(np.isfinite(self.logprobs) & (self.logprobs <= 0)), self.logprobs)
+        # VAL: VAL_EMPTY(improper_logprobs, about=self.trajectory) - a generated token has a finite log-prob <= 0
+        if len(improper_logprobs) != 0:
+            raise ValueError(
+                f"_check: improper_logprobs must be empty, got {improper_logprobs!r:.200} "
+                f"(self.trajectory={self.trajectory!r:.200}) - a generated token has a finite log-prob <= 0"
+            )
+        # END VAL 723bee
+        missing_versions = _found(made & (self.versions < 0), self.versions)
+        # VAL: VAL_EMPTY(missing_versions, about=self.trajectory) - a generated token has a weight version >= 0
+        if len(missing_versions) != 0:
+            raise ValueError(
+                f"_check: missing_versions must be empty, got {missing_versions!r:.200} "
+                f"(self.trajectory={self.trajectory!r:.200}) - a generated token has a weight version >= 0"
+            )
+        # END VAL 6c6bd8
 
     def __len__(self) -> int:
         return int(self.tokens.shape[0])
@@ -89,6 +130,11 @@ class Sample:
         """Version of the oldest generated segment; -1 if nothing was generated."""
         made = self.versions[self.loss_mask]
         return int(made.min()) if made.size else GIVEN_VERSION
+
+
+def _found(mask: NDArray[np.bool_], values: NDArray[Any]) -> dict[int, Any]:
+    """Where the mask holds, and the value there."""
+    return {int(at): values[at].item() for at in np.flatnonzero(mask)}
 
 
 @dataclass
@@ -110,8 +156,13 @@ class SampleBuilder:
 
     def generate(self, tokens: Sequence[int], logprobs: Sequence[float], version: int) -> None:
         """Append one generated segment, all of it sampled with weights `version`."""
+        # VAL: VAL_EQUAL_LENGTH(tokens, logprobs) - one log-prob for each token of the segment
         if len(tokens) != len(logprobs):
-            raise ValueError(f"segment has {len(tokens)} tokens but {len(logprobs)} log-probs")
+            raise ValueError(
+                f"generate: tokens must have as many elements as logprobs, got {len(tokens)!r} and "
+                f"{len(logprobs)!r} - one log-prob for each token of the segment"
+            )
+        # END VAL a731b1
         n = len(tokens)
         self.tokens += [int(t) for t in tokens]
         self.loss_mask += [True] * n
@@ -152,6 +203,7 @@ class SampleBuilder:
 
 _SCALARS = ("group", "trajectory", "reward", "success", "truncated", "turns", "extra")
 _ARRAYS = {"tokens": np.int32, "loss_mask": np.bool_, "logprobs": np.float32, "versions": np.int32}
+_FIELDS = (*_ARRAYS, *_SCALARS)
 
 
 def to_json(sample: Sample) -> str:
@@ -165,9 +217,14 @@ def to_json(sample: Sample) -> str:
 def from_json(line: str) -> Sample:
     """Inverse of `to_json`. Raises ValueError naming what is missing or malformed."""
     record = json.loads(line)
-    missing = [n for n in (*_ARRAYS, *_SCALARS) if n not in record]
-    if missing:
-        raise ValueError(f"sample record lacks {', '.join(missing)}")
+    # VAL: VAL_REQUIRED_KEYS(record, _FIELDS) - the line is no whole sample
+    _missing = [_key for _key in _FIELDS if _key not in record]
+    if _missing:
+        raise ValueError(
+            f"from_json: record must have the keys {_FIELDS!r:.200}, but lacks {_missing!r:.200} - the "
+            "line is no whole sample"
+        )
+    # END VAL fabf24
     fields: dict[str, Any] = {name: np.array(record[name], dtype) for name, dtype in _ARRAYS.items()}
     return Sample(**fields, **{name: record[name] for name in _SCALARS})
 
@@ -190,11 +247,21 @@ def unpack(packed: Mapping[str, NDArray[Any]]) -> list[Sample]:
     """Inverse of `pack`. Raises ValueError if the lengths do not add up."""
     lengths = packed["lengths"]
     meta = json.loads(packed["meta"].tobytes().decode())
-    if len(meta) != len(lengths) or int(lengths.sum()) != len(packed["tokens"]):
+    promised, tokens = int(lengths.sum()), len(packed["tokens"])
+    # VAL: VAL_EQUAL_LENGTH(meta, lengths) - the packed batch is inconsistent: one length for each record
+    if len(meta) != len(lengths):
         raise ValueError(
-            f"packed batch is inconsistent: {len(meta)} records, {len(lengths)} lengths summing to "
-            f"{int(lengths.sum())}, {len(packed['tokens'])} tokens"
+            f"unpack: meta must have as many elements as lengths, got {len(meta)!r} and "
+            f"{len(lengths)!r} - the packed batch is inconsistent: one length for each record"
         )
+    # END VAL d0fe2a
+    # VAL: VAL_EQUAL(promised, tokens) - the packed batch is inconsistent: its lengths add up to its tokens
+    if promised != tokens:
+        raise ValueError(
+            f"unpack: promised must equal tokens ({tokens!r:.200}), got {promised!r:.200} - the packed "
+            "batch is inconsistent: its lengths add up to its tokens"
+        )
+    # END VAL 81e74a
     ends = np.cumsum(lengths)
     batch = []
     for record, end, n in zip(meta, ends.tolist(), lengths.tolist(), strict=True):

@@ -46,13 +46,26 @@ def make_model(folder: str | Path, seed: int, model: ScratchModel | None = None)
     Atomic. Raises FileExistsError if the folder exists, ValueError for sizes that do not fit together.
     """
     target, model = Path(folder), model or ScratchModel()
-    if target.exists():
-        raise FileExistsError(f"{target} already exists: remove it or choose another folder")
-    if model.hidden % (2 * model.heads) or model.heads % model.kv_heads:
-        raise ValueError(
-            f"hidden={model.hidden} must be a multiple of 2 * heads={model.heads}, "
-            f"and heads of kv_heads={model.kv_heads}"
+    # VAL: VAL_PATH_ABSENT(target) - remove it or choose another folder
+    if os.path.lexists(target):
+        raise FileExistsError(
+            f"make_model: target must not exist yet, got {target!r:.200} - remove it or choose another folder"
         )
+    # END VAL ed190d
+    # VAL: VAL_DIVISIBLE(model.hidden, 2 * model.heads) - each head has an even width
+    if model.hidden % (2 * model.heads) != 0:
+        raise ValueError(
+            f"make_model: model.hidden must be divisible by {2 * model.heads!r:.200}, got "
+            f"{model.hidden!r} - each head has an even width"
+        )
+    # END VAL 75e98b
+    # VAL: VAL_DIVISIBLE(model.heads, model.kv_heads) - kv_heads divides heads
+    if model.heads % model.kv_heads != 0:
+        raise ValueError(
+            f"make_model: model.heads must be divisible by {model.kv_heads!r:.200}, got "
+            f"{model.heads!r} - kv_heads divides heads"
+        )
+    # END VAL 83d0dc
     tokenizer = CharTokenizer(model.alphabet)
     config = _config(model, len(tokenizer), tokenizer.eos_id)
     target.parent.mkdir(parents=True, exist_ok=True)

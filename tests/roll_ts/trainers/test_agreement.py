@@ -24,9 +24,8 @@ def test_only_tokens_of_the_present_version_are_compared() -> None:
 def test_a_difference_above_the_tolerance_is_raised_with_its_place() -> None:
     good, bad = sample([0, -1], [-1, 0], "a"), sample([0, -1, -2], [-1, 0, 0], "b")
     found = [np.array([0, -1], np.float32), np.array([0, -1, -2.001], np.float32)]
-    with pytest.raises(LogprobMismatch, match=r"n=3 \(100% of trained tokens\).*VIOLATED at b token 2") as caught:
+    with pytest.raises(LogprobMismatch, match=r"lie in .*0\.0001\], got 0\.00\d+ \(check.worst='b token 2', check.n=3"):
         check_logprobs([good, bad], found, 0, TOLERANCE)
-    assert caught.value.check.max == pytest.approx(1e-3, rel=0.01)
 
 
 def test_a_nan_is_the_largest_difference() -> None:
@@ -49,5 +48,5 @@ def test_nothing_to_compare_is_reported_as_nothing() -> None:
 
 
 def test_misaligned_arrays_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"sample 't': \(3,\) trainer log-probs for \(2,\) tokens"):
+    with pytest.raises(ValueError, match=r"got \(3,\) and \(2,\) \(sample.trajectory='t'\)"):
         compare_logprobs([sample([0, -1], [-1, 0])], [np.zeros(3, np.float32)], 0, TOLERANCE)

@@ -28,7 +28,7 @@ def test_equal_rewards_and_lonely_samples_have_no_advantage() -> None:
 
 
 def test_a_reward_without_a_group_is_refused() -> None:
-    with pytest.raises(ValueError, match="2 rewards for 1 group names"):
+    with pytest.raises(ValueError, match="got 2 and 1 - one group name for each reward"):
         group_advantages([1, 2], ["a"])
 
 

@@ -50,7 +50,7 @@ def test_spilled_files_have_no_name_so_a_killed_process_leaves_none(tmp_path: Pa
 
 def test_a_storage_that_cannot_be_resized_is_refused_and_keeps_its_bits() -> None:
     tensor = torch.from_numpy(np.ones(4, np.float32))
-    with pytest.raises(RuntimeError, match="16 bytes is shared with numpy or a file"):
+    with pytest.raises(RuntimeError, match=r"\(size=16\) - shared with numpy or a file"):
         Parking().give_back([tensor], keep=True)
     assert tensor.tolist() == [1, 1, 1, 1]
 

@@ -19,7 +19,7 @@ def test_every_bad_value_is_found_in_one_go() -> None:
         "clip_high",
         "tensor_parallel",
     }
-    with pytest.raises(ValueError, match=r"learning_rate is 0, must be a positive number; .*tensor_parallel is 0"):
+    with pytest.raises(ValueError, match=r"'learning_rate': 0, .*'tensor_parallel': 0.*: 'a positive number'"):
         config.require_sound()
 
 

@@ -37,13 +37,13 @@ def test_no_embedding_row_is_zero_and_no_pad_token_is_set(tmp_path: Path, tied: 
 
 def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
-    with pytest.raises(FileExistsError, match="already exists"):
+    with pytest.raises(FileExistsError, match="must not exist yet"):
         make_model(tmp_path / "m", 0)
     assert not list((tmp_path / "m").iterdir())
 
 
 def test_sizes_that_do_not_fit_are_refused_and_leave_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="kv_heads=3"):
+    with pytest.raises(ValueError, match=r"model\.heads must be divisible by 3, got 4"):
         make_model(tmp_path / "m", 0, ScratchModel(kv_heads=3))
     assert not list(tmp_path.iterdir())
 
