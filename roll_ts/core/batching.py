@@ -40,12 +40,12 @@ class GroupTable:
             raise ValueError(f"start: players must not contain duplicates, got {players!r:.200}")
         # END VAL ce958a
         # VAL: VAL_LENGTH(players, min=self.group_size, max=self.group_size)
-        if not self.group_size <= len(players) <= self.group_size:
+        if len(players) != self.group_size:
             raise ValueError(
-                f"start: players must have {self.group_size!r:.200} to {self.group_size!r:.200} elements, "
-                f"got {len(players)!r}: {players!r:.200}"
+                f"start: players must have exactly {self.group_size!r:.200} elements, got "
+                f"{len(players)!r}: {players!r:.200}"
             )
-        # END VAL e16172
+        # END VAL ebf8b5
         # VAL: VAL_KEY_ABSENT(group, mapping=self.open, error=IllegalTransition)
         if group in self.open:
             raise IllegalTransition(f"start: group must not yet be a key of self.open, got {group!r:.200}")

@@ -39,11 +39,11 @@ class Leases:
         # END VAL 408d69
         taken = sorted(device for device in devices if self.holders.get(device, holder) != holder)
         # VAL: VAL_LENGTH(taken, max=0, error=IllegalTransition) - a device has one holder
-        if not 0 <= len(taken) <= 0:
+        if len(taken) != 0:
             raise IllegalTransition(
-                f"grant: taken must have 0 to 0 elements, got {len(taken)!r}: {taken!r:.200} - a device has one holder"
+                f"grant: taken must have no elements, got {len(taken)!r}: {taken!r:.200} - a device has one holder"
             )
-        # END VAL 07dfeb
+        # END VAL e0af8c
         for device in devices:
             self.holders[device] = holder
 

@@ -51,9 +51,9 @@ class Scheduler:
     def __init__(self, settings: Settings, policy: Policy) -> None:
         problems = policy.check(settings)
         # VAL: VAL_LENGTH(problems, max=0)
-        if not 0 <= len(problems) <= 0:
-            raise ValueError(f"__init__: problems must have 0 to 0 elements, got {len(problems)!r}: {problems!r:.200}")
-        # END VAL b7aedf
+        if len(problems) != 0:
+            raise ValueError(f"__init__: problems must have no elements, got {len(problems)!r}: {problems!r:.200}")
+        # END VAL 6c1b5d
         self.settings = settings
         self.policy = policy
         self.out = Outbox()

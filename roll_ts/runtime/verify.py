@@ -130,12 +130,12 @@ def _generate(
             events = engine.next_events(_REPLAY_S)
             refusals = [event.error for event in events if isinstance(event, Failed)]
             # VAL: VAL_LENGTH(refusals, max=0, error=RuntimeError) - the engine takes every turn
-            if not 0 <= len(refusals) <= 0:
+            if len(refusals) != 0:
                 raise RuntimeError(
-                    f"_generate: refusals must have 0 to 0 elements, got {len(refusals)!r}: {refusals!r:.200} "
-                    "- the engine takes every turn"
+                    f"_generate: refusals must have no elements, got {len(refusals)!r}: {refusals!r:.200} - "
+                    "the engine takes every turn"
                 )
-            # END VAL 87ecc6
+            # END VAL 980785
             tokens += [token for event in events for token in event.tokens]
             if any(isinstance(event, Finished) for event in events):
                 break
