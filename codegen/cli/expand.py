@@ -81,7 +81,7 @@ def _expand(args: argparse.Namespace) -> int:
     for outcome in execute(request):
         found = request.findings_of(outcome.report)
         findings.extend(found)
-        sites += len(outcome.report.sites)
+        sites += len(outcome.report.sites) + outcome.report.known_sites
         if outcome.new is not None:
             changed += outcome.new != outcome.old
             _print_text(args, outcome)

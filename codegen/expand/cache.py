@@ -27,7 +27,7 @@ class Cache:
     def __init__(self, path: Path | None, key: str) -> None:
         self.path, self.key = path, key
         self.tags: list[str] | None = None
-        self._clean: set[str] = set()
+        self._clean: dict[str, int] = {}
         self._origins: dict[str, list[str]] = {}
         self._changed = False
         if path is not None:
@@ -43,16 +43,16 @@ class Cache:
         self._origins = stored.get("origins", {})
         if stored.get("key") == self.key:
             self.tags = stored["tags"]
-            self._clean = set(stored["clean"])
+            self._clean = stored["clean"]
 
-    def knows(self, mark: str) -> bool:
-        """Whether content with that mark is known to be clean."""
-        return mark in self._clean
+    def sites_of(self, mark: str) -> int | None:
+        """How many sites content with that mark has, all FRESH; None when it is not known to be clean."""
+        return self._clean.get(mark)
 
-    def add(self, mark: str) -> None:
+    def add(self, mark: str, sites: int) -> None:
         """Remember content as clean."""
         if mark not in self._clean:
-            self._clean.add(mark)
+            self._clean[mark] = sites
             self._changed = True
 
     def learn(self, seal: str, origin: tuple[str, str]) -> None:
@@ -77,7 +77,7 @@ class Cache:
         folder = self.path.parent
         folder.mkdir(exist_ok=True)
         (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-        clean = sorted(self._clean)[:MAX_ENTRIES]
+        clean = dict(list(self._clean.items())[-MAX_ENTRIES:])
         handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump({"key": self.key, "tags": sorted(tags), "clean": clean, "origins": self._origins}, file)

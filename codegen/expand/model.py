@@ -102,7 +102,10 @@ class SiteReport:
 
 @dataclass(frozen=True)
 class FileReport:
-    """What came of one file. `text` is the expanded text, None when the file must be left alone."""
+    """What came of one file. `text` is the expanded text, None when the file must be left alone.
+
+    `known_sites` counts the sites of a file whose content was known to be clean and was not looked at again.
+    """
 
     path: str
     sites: tuple[SiteReport, ...] = ()
@@ -110,6 +113,7 @@ class FileReport:
     text: str | None = None
     changed: bool = False
     refused: bool = False
+    known_sites: int = 0
 
     @property
     def clean(self) -> bool:

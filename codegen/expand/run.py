@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from codegen.diagnostics import UsageError
 from codegen.expand.cache import Cache, content_mark
 from codegen.expand.files import find_files
+from codegen.expand.model import FileReport
 
 if TYPE_CHECKING:
     import re
 
     from codegen.expand.job import Job
-    from codegen.expand.model import FileReport
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,13 @@ def run_files(
         if prefilter is not None and not prefilter.search(data):
             continue
         mark = content_mark(path, data)
-        if cache.knows(mark):
+        if (known := cache.sites_of(mark)) is not None:
+            yield Outcome(FileReport(path, known_sites=known))
             continue
         outcome = _with_reasons(job().run(path, data), cache)
         if outcome.report.clean and not outcome.report.findings:
-            cache.add(content_mark(path, outcome.old if outcome.new is None else outcome.new))
+            text = outcome.old if outcome.new is None else outcome.new
+            cache.add(content_mark(path, text), len(outcome.report.sites))
         yield outcome
 
 

@@ -166,13 +166,10 @@ def test_wrong_settings_are_named(project: Path, capsys: pytest.CaptureFixture[s
     assert status == 2 and message in err
 
 
-def test_a_warm_check_knows_clean_files_by_their_content(
-    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_warm_check_knows_clean_files_by_their_content(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "pkg")
-    assert run(capsys, "--check", "pkg")[2].startswith("0 sites") or run(capsys, "--check", "pkg")[2].startswith(
-        "0 sites"
-    )
+    for _ in range(2):
+        assert run(capsys, "--check", "pkg")[2] == "1 site, 0 files would change, no findings\n"
     assert (project / cache.FOLDER / ".gitignore").read_text() == "*\n"
     path = project / "pkg" / "a.py"
     path.write_text(path.read_text().replace("x > 0", "x > 1"))
