@@ -19,6 +19,7 @@ from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv, generate_random_m
 from roll_ts.envs.protocol import EnvSpec, register
 
 ACTIONS = "LDRU"
+CELLS = "SFHG"
 ALPHABET = "LDRUSFHGA/#\n 0123456789"
 VIEWS = ("map", "position", "around", "moves")
 _ORDER = "ULDR"  # how `around` and `moves` list directions: the one that most often leads on comes last
@@ -70,16 +71,35 @@ class FrozenLake:
     ) -> None:
         if desc is not None:
             _check_map(desc)
-        if size < 2:
-            raise ValueError(f"size must be at least 2, got {size}")
+        # VAL: VAL_INT_RANGE(size, min=2)
+        if not size >= 2:
+            raise ValueError(f"__init__: size must be at least 2, got {size!r}")
+        # END VAL ab0302
+        # VAL: VAL_FLOAT_RANGE(frozen_share, min=0, max=1, exclude_min=True)
         if not 0 < frozen_share <= 1:
-            raise ValueError(f"frozen_share must be in (0, 1], got {frozen_share}")
-        if max_turns < 1:
-            raise ValueError(f"max_turns must be at least 1, got {max_turns}")
-        if not view or set(view) - set(VIEWS):
-            raise ValueError(f"view must be made of {', '.join(VIEWS)}, got {list(view)!r}")
-        if "position" in view and max(size, len(desc or ())) > 10:
-            raise ValueError(f"the position is shown as two digits: size must be at most 10, got {size}")
+            raise ValueError(f"__init__: frozen_share must lie in (0, 1], got {frozen_share!r}")
+        # END VAL 36d8f3
+        # VAL: VAL_INT_RANGE(max_turns, min=1)
+        if not max_turns >= 1:
+            raise ValueError(f"__init__: max_turns must be at least 1, got {max_turns!r}")
+        # END VAL e839ea
+        # VAL: VAL_NON_EMPTY(view), VAL_SUBSET(view, of=VIEWS)
+        if len(view) == 0:
+            raise ValueError(f"__init__: view must not be empty, got {view!r:.200}")
+        _extra = sorted(set(view) - set(VIEWS), key=repr)
+        if _extra:
+            raise ValueError(
+                f"__init__: view must be a subset of VIEWS, but has {_extra!r:.200} outside {VIEWS!r:.200}"
+            )
+        # END VAL 786f29
+        if "position" in view:
+            rows = max(size, len(desc or ()))
+            # VAL: VAL_INT_RANGE(rows, max=10) - the view `position` shows two digits
+            if not rows <= 10:
+                raise ValueError(
+                    f"__init__: rows must be at most 10, got {rows!r} - the view `position` shows two digits"
+                )
+            # END VAL 5b4af7
         self._view = tuple(view)
         self._size, self._frozen_share, self._slippery = size, frozen_share, slippery
         self._fixed = list(desc) if desc is not None else None
@@ -101,8 +121,15 @@ class FrozenLake:
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Play the reply `action`."""
-        if self._over or self._game is None:
-            raise RuntimeError("FrozenLake.step: no episode in progress, call reset first")
+        # AST: AST_PRECONDITION(
+        #     self._game is not None and not self._over, error=RuntimeError
+        # ) - no episode in progress, call reset first
+        if not (self._game is not None and not self._over):
+            raise RuntimeError(
+                "Pre-condition: self._game is not None and not self._over, got "
+                f"self._game={self._game!r:.200} - no episode in progress, call reset first"
+            )
+        # END AST 918603
         before = self._covered()
         self._turn += 1
         move = parse_action(action)
@@ -155,14 +182,47 @@ class FrozenLake:
 
 
 def _check_map(desc: Sequence[str]) -> None:
-    text = "".join(desc)
-    if len({len(row) for row in desc}) != 1 or not desc[0]:
-        raise ValueError(f"map rows must be equally long and not empty, got {list(desc)!r}")
-    if set(text) - set("SFHG") or text.count("S") != 1 or text.count("G") != 1:
-        raise ValueError(f"a map is made of F and H with one S and one G, got {list(desc)!r}")
+    cells = "".join(desc)
+    widths = sorted({len(row) for row in desc})
+    # VAL: VAL_NON_EMPTY(cells, about=desc)
+    if len(cells) == 0:
+        raise ValueError(f"_check_map: cells must not be empty, got {cells!r:.200} (desc={desc!r:.200})")
+    # END VAL fc96f2
+    # VAL: VAL_LENGTH(widths, min=1, max=1, about=desc) - the rows of a map are equally long
+    if len(widths) != 1:
+        raise ValueError(
+            f"_check_map: widths must have one element, got {len(widths)!r}: {widths!r:.200} "
+            f"(desc={desc!r:.200}) - the rows of a map are equally long"
+        )
+    # END VAL 11d497
+    # VAL: VAL_SUBSET(cells, of=CELLS, about=desc) - a map is made of S, F, H and G
+    _extra = sorted(set(cells) - set(CELLS), key=repr)
+    if _extra:
+        raise ValueError(
+            f"_check_map: cells must be a subset of CELLS, but has {_extra!r:.200} outside "
+            f"{CELLS!r:.200} (desc={desc!r:.200}) - a map is made of S, F, H and G"
+        )
+    # END VAL 43a373
+    starts, goals = cells.count("S"), cells.count("G")
+    # VAL: VAL_EQUAL(starts, 1, about=desc), VAL_EQUAL(goals, 1, about=desc) - a map has one S and one G
+    if starts != 1:
+        raise ValueError(
+            f"_check_map: starts must equal 1, got {starts!r:.200} (desc={desc!r:.200}) - a map has one S and one G"
+        )
+    if goals != 1:
+        raise ValueError(
+            f"_check_map: goals must equal 1, got {goals!r:.200} (desc={desc!r:.200}) - a map has one S and one G"
+        )
+    # END VAL ebeebf
     start = next((r, row.index("S")) for r, row in enumerate(desc) if "S" in row)
-    if start not in distances_to_goal(desc):
-        raise ValueError(f"the goal cannot be reached on the map {list(desc)!r}")
+    reached = distances_to_goal(desc)
+    # VAL: VAL_KEY_IN(start, mapping=reached, about=desc) - a way leads from S to G
+    if start not in reached:
+        raise ValueError(
+            f"_check_map: start must be a key of reached, got {start!r:.200} (desc={desc!r:.200}) - a "
+            "way leads from S to G"
+        )
+    # END VAL 6a3a6a
 
 
 register(EnvSpec("frozen_lake", FrozenLake, ALPHABET))

@@ -50,16 +50,25 @@ _REGISTRY: dict[str, EnvSpec] = {}
 
 def register(spec: EnvSpec) -> None:
     """Make `spec` known to `make_env`. Raises ValueError if the name is taken."""
+    # VAL: VAL_KEY_ABSENT(spec.name, mapping=_REGISTRY) - the name is taken
     if spec.name in _REGISTRY:
-        raise ValueError(f"environment {spec.name!r} is already registered")
+        raise ValueError(
+            f"register: spec.name must not yet be a key of _REGISTRY, got {spec.name!r:.200} - the name is taken"
+        )
+    # END VAL 743e0d
     _REGISTRY[spec.name] = spec
 
 
 def env_spec(name: str) -> EnvSpec:
     """The registered spec. Raises KeyError naming the known environments."""
     _load_shipped()
-    if name not in _REGISTRY:
-        raise KeyError(f"unknown environment {name!r}; known: {', '.join(sorted(_REGISTRY))}")
+    known = sorted(_REGISTRY)
+    # VAL: VAL_ONE_OF(name, known, error=KeyError) - no environment has another name
+    if name not in known:
+        raise KeyError(
+            f"env_spec: name must be one of {known!r:.200}, got {name!r:.200} - no environment has another name"
+        )
+    # END VAL 4b9627
     return _REGISTRY[name]
 
 

@@ -9,6 +9,7 @@ gradient explode.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -24,11 +25,20 @@ class CharTokenizer:
     eos_id = 0
 
     def __init__(self, alphabet: str = DEFAULT_ALPHABET) -> None:
-        if len(set(alphabet)) != len(alphabet):
-            twice = sorted({c for c in alphabet if alphabet.count(c) > 1})
-            raise ValueError(f"alphabet repeats {twice!r}: each character may stand once")
-        if not 1 <= len(alphabet) < MAX_ENTRIES:
-            raise ValueError(f"alphabet has {len(alphabet)} characters, must be 1..{MAX_ENTRIES - 1}")
+        repeated = sorted(c for c, count in Counter(alphabet).items() if count > 1)
+        # VAL: VAL_EMPTY(repeated) - each character of the alphabet stands once
+        if len(repeated) != 0:
+            raise ValueError(
+                f"__init__: repeated must be empty, got {repeated!r:.200} - each character of the alphabet stands once"
+            )
+        # END VAL e7466e
+        # VAL: VAL_LENGTH(alphabet, min=1, max=MAX_ENTRIES - 1)
+        if not 1 <= len(alphabet) <= MAX_ENTRIES - 1:
+            raise ValueError(
+                f"__init__: alphabet must have 1 to {MAX_ENTRIES - 1!r:.200} elements, got "
+                f"{len(alphabet)!r}: {alphabet!r:.200}"
+            )
+        # END VAL 7a123b
         self.alphabet = alphabet
         self._ids = {c: i for i, c in enumerate(alphabet, start=1)}
 
@@ -50,11 +60,13 @@ class CharTokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """Text of `ids`; end marks are dropped. Raises IndexError for an id outside the vocabulary."""
         text = []
-        for i in ids:
-            if not 0 <= i < len(self):
-                raise IndexError(f"token id {i} is outside 0..{len(self) - 1}")
-            if i != self.eos_id:
-                text.append(self.alphabet[i - 1])
+        for token in ids:
+            # VAL: VAL_INT_RANGE(token, min=0, max=len(self) - 1, error=IndexError)
+            if not 0 <= token <= len(self) - 1:
+                raise IndexError(f"decode: token must lie in [0, {len(self) - 1!r:.200}], got {token!r}")
+            # END VAL bcaa79
+            if token != self.eos_id:
+                text.append(self.alphabet[token - 1])
         return "".join(text)
 
     def save(self, folder: str | Path) -> None:
@@ -92,10 +104,31 @@ class CharTokenizer:
         """Inverse of `save`. Raises ValueError if the folder holds another kind of tokenizer."""
         path = Path(folder) / "tokenizer.json"
         model = json.loads(path.read_text(encoding="utf-8"))["model"]
+        kind = model.get("type")
+        # VAL: VAL_EQUAL(kind, "WordLevel", about=path) - the file is no character tokenizer
+        if kind != "WordLevel":
+            raise ValueError(
+                f'load: kind must equal "WordLevel", got {kind!r:.200} (path={path!r:.200}) - the file '
+                "is no character tokenizer"
+            )
+        # END VAL 132aec
         vocab = sorted(model.get("vocab", {}).items(), key=lambda kv: kv[1])
-        chars = [c for c, _ in vocab[1:]]
-        if model.get("type") != "WordLevel" or not vocab or vocab[0] != (EOS, 0) or any(len(c) != 1 for c in chars):
-            raise ValueError(f"{path} is not a character tokenizer: expected a WordLevel model with {EOS!r} as id 0")
+        first, chars = vocab[:1], [text for text, _ in vocab[1:]]
+        longer = [text for text in chars if len(text) != 1]
+        # VAL: VAL_EQUAL(
+        #     first, [(EOS, 0)], about=path
+        # ), VAL_EMPTY(longer, about=path) - the file is no character tokenizer
+        if first != [(EOS, 0)]:
+            raise ValueError(
+                f"load: first must equal [(EOS, 0)] ({([(EOS, 0)])!r:.200}), got {first!r:.200} "
+                f"(path={path!r:.200}) - the file is no character tokenizer"
+            )
+        if len(longer) != 0:
+            raise ValueError(
+                f"load: longer must be empty, got {longer!r:.200} (path={path!r:.200}) - the file is no "
+                "character tokenizer"
+            )
+        # END VAL f6ef68
         return cls("".join(chars))
 
 

@@ -151,14 +151,14 @@ def test_an_episode_is_rebuilt_by_replaying_its_seed_and_actions(seed: int, slip
     ("kwargs", "message"),
     [
         ({"size": 1}, "size must be at least 2, got 1"),
-        ({"frozen_share": 0}, r"frozen_share must be in \(0, 1\], got 0"),
+        ({"frozen_share": 0}, r"frozen_share must lie in \(0, 1\], got 0"),
         ({"max_turns": 0}, "max_turns must be at least 1, got 0"),
-        ({"view": ()}, "view must be made of map, position, around, moves"),
-        ({"view": ("maps",)}, "view must be made of map, position, around, moves"),
-        ({"size": 11}, "size must be at most 10, got 11"),
-        ({"desc": ["SH", "HG"]}, "the goal cannot be reached"),
-        ({"desc": ["SF", "FGF"]}, "equally long"),
-        ({"desc": ["SX", "FG"]}, "made of F and H with one S and one G"),
+        ({"view": ()}, "view must not be empty"),
+        ({"view": ("maps",)}, r"\['maps'\] outside \('map', 'position', 'around', 'moves'\)"),
+        ({"size": 11}, "rows must be at most 10, got 11 - the view `position` shows two digits"),
+        ({"desc": ["SH", "HG"]}, "a way leads from S to G"),
+        ({"desc": ["SF", "FGF"]}, r"widths must have one element, got 2: \[2, 3\] .*equally long"),
+        ({"desc": ["SX", "FG"]}, r"has \['X'\] outside 'SFHG' .*made of S, F, H and G"),
     ],
 )
 def test_a_bad_argument_is_named_with_its_value(kwargs: dict[str, object], message: str) -> None:
