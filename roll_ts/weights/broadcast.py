@@ -143,12 +143,23 @@ class WeightGroup:
         return self._group.broadcast([tensor], options)
 
     def _finish(self, transfer: Any) -> None:
-        deadline = time.monotonic() + self.spec.timeout_s
+        began = time.monotonic()
         while not self._completed_within(transfer, LOOK_S):
-            if self._store.check(["failed"]):
-                raise RuntimeError(f"another member left: {self._store.get('failed').decode()}")
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"transfer not completed within {self.spec.timeout_s:g} s")
+            departure = self._store.get("failed").decode() if self._store.check(["failed"]) else ""
+            # VAL: VAL_EMPTY(departure, error=RuntimeError) - all members stay to the end
+            if len(departure) != 0:
+                raise RuntimeError(
+                    f"_finish: departure must be empty, got {departure!r:.200} - all members stay to the end"
+                )
+            # END VAL e84f3f
+            waited_s = time.monotonic() - began
+            # VAL: VAL_INT_RANGE(waited_s, max=self.spec.timeout_s, error=RuntimeError) - the transfer is not completed
+            if not waited_s <= self.spec.timeout_s:
+                raise RuntimeError(
+                    f"_finish: waited_s must be at most {self.spec.timeout_s!r:.200}, got {waited_s!r} - the "
+                    "transfer is not completed"
+                )
+            # END VAL b9cccb
 
     def _completed_within(self, transfer: Any, seconds: float) -> bool:
         if self.spec.device == "cpu":

@@ -29,8 +29,13 @@ class Digester:
 
     def add(self, name: str, tensor: torch.Tensor) -> None:
         """Hash one tensor. `ValueError` if the name came before."""
+        # VAL: VAL_KEY_ABSENT(name, mapping=self._parts) - a tensor comes once in one set of weights
         if name in self._parts:
-            raise ValueError(f"tensor {name!r} comes twice in one set of weights")
+            raise ValueError(
+                f"add: name must not yet be a key of self._parts, got {name!r:.200} - a tensor comes once "
+                "in one set of weights"
+            )
+        # END VAL cfe9ab
         self._parts[name] = tensor_digest(name, tensor)
 
     def hexdigest(self) -> str:

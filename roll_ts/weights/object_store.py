@@ -30,8 +30,13 @@ def pack(named: Iterable[tuple[str, torch.Tensor]]) -> dict[str, PackedTensor]:
     """Views, not copies, of tensors in host memory; others are copied there. `ValueError` if a name repeats."""
     packed: dict[str, PackedTensor] = {}
     for name, tensor in named:
+        # VAL: VAL_KEY_ABSENT(name, mapping=packed) - a tensor comes once in one set of weights
         if name in packed:
-            raise ValueError(f"tensor {name!r} comes twice in one set of weights")
+            raise ValueError(
+                f"pack: name must not yet be a key of packed, got {name!r:.200} - a tensor comes once in "
+                "one set of weights"
+            )
+        # END VAL 949d43
         host = tensor.detach().cpu()
         packed[name] = PackedTensor(dtype_name(host.dtype), tuple(host.shape), as_bytes(host).numpy())
     return packed

@@ -26,15 +26,32 @@ class GroupSpec:
     timeout_s: float = 60.0
 
     def __post_init__(self) -> None:
-        if len(self.members) < 2 or len(set(self.members)) < len(self.members):
-            raise ValueError(f"a sync group needs a sender and distinct receivers, got {list(self.members)}")
+        """Raises ValueError for a group without a receiver, a member named twice, or no time to wait."""
+        # VAL: VAL_LENGTH(self.members, min=2) - a sync group has a sender and receivers
+        if not len(self.members) >= 2:
+            raise ValueError(
+                f"__post_init__: self.members must have at least 2 elements, got {len(self.members)!r}: "
+                f"{self.members!r:.200} - a sync group has a sender and receivers"
+            )
+        # END VAL 012e4c
+        # VAL: VAL_NO_DUPLICATES(self.members)
+        if len(set(self.members)) != len(self.members):
+            raise ValueError(f"__post_init__: self.members must not contain duplicates, got {self.members!r:.200}")
+        # END VAL 37c624
+        # VAL: VAL_POSITIVE(self.timeout_s)
         if not self.timeout_s > 0:
-            raise ValueError(f"timeout_s must be above 0 seconds, got {self.timeout_s}")
+            raise ValueError(f"__post_init__: self.timeout_s must be positive, got {self.timeout_s!r}")
+        # END VAL a0523f
 
     def rank(self, member: str) -> int:
         """Rank of a member; `ValueError` for a stranger."""
+        # VAL: VAL_ONE_OF(member, self.members, about=self.epoch)
         if member not in self.members:
-            raise ValueError(f"epoch {self.epoch}: {member!r} is not a member of {list(self.members)}")
+            raise ValueError(
+                f"rank: member must be one of {self.members!r:.200}, got {member!r:.200} "
+                f"(self.epoch={self.epoch!r:.200})"
+            )
+        # END VAL 7446fb
         return self.members.index(member)
 
 
@@ -69,6 +86,7 @@ def call_roll(spec: GroupSpec, member: str, store: Store | None = None) -> Store
     ours = PrefixStore(f"epoch/{spec.epoch}", store if store is not None else _connect(spec, rank))
     keys = [f"here/{r}" for r in range(len(spec.members))]
     try:
+        # unmanaged: a SyncError says who it is about, which takes more than a message
         if ours.check(["failed"]):
             raise _error(spec, rank, f"this epoch has failed before: {ours.get('failed').decode()}", ())
         ours.set(keys[rank], "1")

@@ -48,7 +48,7 @@ def test_tensors_pass_through_a_digester_unchanged():
 
 
 def test_a_name_that_comes_twice_is_refused():
-    with pytest.raises(ValueError, match="'a' comes twice"):
+    with pytest.raises(ValueError, match="got 'a' - a tensor comes once"):
         digest([("a", torch.ones(1)), ("a", torch.ones(1))])
 
 

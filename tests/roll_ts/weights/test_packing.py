@@ -62,5 +62,5 @@ def test_read_only_buffers_unpack_without_a_warning(recwarn):
 
 
 def test_packing_a_name_twice_is_refused():
-    with pytest.raises(ValueError, match="'w' comes twice"):
+    with pytest.raises(ValueError, match="got 'w' - a tensor comes once"):
         pack([("w", torch.ones(1)), ("w", torch.ones(1))])
