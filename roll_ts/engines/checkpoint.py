@@ -47,16 +47,33 @@ def checked(named: NamedTensors, shapes: Shapes, optional: frozenset[str]) -> It
     """Hand the pairs on, and raise `ValueError` at the first unknown name or wrong shape, or, at the end, if any
     name is missing that is not `optional`."""
     missing = set(shapes) - optional
+    known = shapes.keys() | optional
     for name, tensor in named:
-        if name not in shapes and name not in optional:
-            raise ValueError(f"weights: {name!r} is not a tensor of this model's checkpoint")
-        if name in shapes and tuple(tensor.shape) != shapes[name]:
-            raise ValueError(f"weights: {name!r} has shape {tuple(tensor.shape)}, the model needs {shapes[name]}")
+        # VAL: VAL_KEY_IN(name, mapping=known) - the model's checkpoint has no other tensor
+        if name not in known:
+            raise ValueError(
+                f"checked: name must be a key of known, got {name!r:.200} - the model's checkpoint has no other tensor"
+            )
+        # END VAL 2ef0f5
+        if name in shapes:
+            shape = tuple(tensor.shape)
+            # VAL: VAL_EQUAL(shape, shapes[name], about=name)
+            if shape != shapes[name]:
+                raise ValueError(
+                    f"checked: shape must equal shapes[name] ({shapes[name]!r:.200}), got {shape!r:.200} "
+                    f"(name={name!r:.200})"
+                )
+            # END VAL 5a5ef8
         missing.discard(name)
         yield name, tensor
-    if missing:
-        some = ", ".join(sorted(missing)[:5])
-        raise ValueError(f"weights: {len(missing)} of {len(shapes)} tensors are missing: {some}")
+    absent = sorted(missing)
+    # VAL: VAL_EMPTY(absent, about=(len(absent), len(shapes))) - a set of weights is complete
+    if len(absent) != 0:
+        raise ValueError(
+            f"checked: absent must be empty, got {absent!r:.200} (len(absent)={len(absent)!r:.200}, "
+            f"len(shapes)={len(shapes)!r:.200}) - a set of weights is complete"
+        )
+    # END VAL a8d8c9
 
 
 def _files(folder: str) -> list[Path]:

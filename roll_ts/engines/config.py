@@ -41,8 +41,12 @@ class EngineConfig:
 
     def __post_init__(self) -> None:
         problems = self._problems()
-        if problems:
-            raise ValueError("engine configuration: " + "; ".join(problems))
+        # VAL: VAL_NO_PROBLEMS(problems)
+        if len(problems) != 0:
+            raise ValueError(
+                f"__post_init__: problems must be empty, got {len(problems)!r}: {'; '.join(map(str, problems))}"
+            )
+        # END VAL d93af8
 
     def _problems(self) -> list[str]:
         """Everything that is wrong, found without importing an engine."""
@@ -97,15 +101,24 @@ def prepare_process(config: EngineConfig) -> dict[str, str]:
     env = process_env(config)
     changed = sorted(name for name, value in env.items() if os.environ.get(name) != value)
     pin = bool(config.cores) and os.sched_getaffinity(0) != set(config.cores)
-    if "torch" in sys.modules and (changed or pin):
-        late = changed + (["the CPU affinity"] if pin else [])
-        raise RuntimeError(
-            f"prepare_process comes too late to set {', '.join(late)}: torch is already imported; "
-            "call it first in the process, or start the process with process_env(config)"
-        )
-    absent = sorted(core for core in config.cores if not 0 <= core < (os.cpu_count() or 1))
-    if absent:
-        raise ValueError(f"cores: {absent} do not exist here; this machine has 0..{(os.cpu_count() or 1) - 1}")
+    if "torch" in sys.modules:
+        too_late = changed + (["the CPU affinity"] if pin else [])
+        # VAL: VAL_EMPTY(
+        #     too_late, error=RuntimeError
+        # ) - torch is imported: call this first in the process, or start it with process_env(config)
+        if len(too_late) != 0:
+            raise RuntimeError(
+                f"prepare_process: too_late must be empty, got {too_late!r:.200} - torch is imported: call "
+                "this first in the process, or start it with process_env(config)"
+            )
+        # END VAL e95a38
+    # VAL: VAL_INT_RANGE(config.cores, min=0, max=(os.cpu_count() or 1) - 1, each=items)
+    for _core in config.cores:
+        if not 0 <= _core <= (os.cpu_count() or 1) - 1:
+            raise ValueError(
+                f"prepare_process: config.cores must lie in [0, {(os.cpu_count() or 1) - 1!r:.200}], got {_core!r}"
+            )
+    # END VAL 89bafa
     os.environ.update(env)
     if pin:
         os.sched_setaffinity(0, config.cores)

@@ -64,6 +64,7 @@ class Mailbox:
 
     def check_open(self) -> None:
         """Raise a copy of the error the mailbox was closed with."""
+        # unmanaged: the error is whatever the mailbox was closed with
         if self._end is not None:
             raise type(self._end)(*self._end.args)
 

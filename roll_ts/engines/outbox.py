@@ -48,8 +48,10 @@ class Outbox:
     def check_new(self, ids: Sequence[str]) -> None:
         """`ValueError` if an id repeats or was ever begun or reserved."""
         repeated = sorted(i for i, times in Counter(ids).items() if times > 1 or i in self._seen)
-        if repeated:
-            raise ValueError(f"request ids are never reused; seen before: {', '.join(repeated)}")
+        # VAL: VAL_EMPTY(repeated) - request ids are never reused
+        if len(repeated) != 0:
+            raise ValueError(f"check_new: repeated must be empty, got {repeated!r:.200} - request ids are never reused")
+        # END VAL 5461e0
 
     def reserve(self, request_id: str) -> None:
         """Take an id out of circulation: it has no events, and no request may bear it."""

@@ -142,8 +142,16 @@ class SteppedEngine:
         if not self._mailbox.closed:
             self._ask("close", self._begin_close)
         self._thread.join(self._call_timeout_s)
+        # AST: AST_POSTCONDITION(
+        #     not self._thread.is_alive(), error=TimeoutError, about=self._call_timeout_s
+        # ) - the engine stops within so many seconds after close
         if self._thread.is_alive():
-            raise TimeoutError(f"{self._name} has not stopped {self._call_timeout_s:g} s after close")
+            raise TimeoutError(
+                f"Post-condition: not self._thread.is_alive(), got self._thread={self._thread!r:.200} "
+                f"(self._call_timeout_s={self._call_timeout_s!r:.200}) - the engine stops within so many "
+                "seconds after close"
+            )
+        # END AST 5e281e
         atexit.unregister(self.close)
 
     def _ask(self, name: str, work: Callable[[], T]) -> T:
@@ -288,8 +296,14 @@ class SteppedEngine:
 
     def _start_canary(self, prompt: list[int], max_tokens: int) -> Future[Canary]:
         self._check_servable()
-        if self._paused and len(self._outbox):
-            raise BusyError(f"{self._name} is paused with {len(self._outbox)} requests: resume before a canary")
+        held = self._outbox.open_ids() if self._paused else []
+        # VAL: VAL_EMPTY(held, error=BusyError, about=self._name) - a paused engine is resumed before a canary
+        if len(held) != 0:
+            raise BusyError(
+                f"_start_canary: held must be empty, got {held!r:.200} (self._name={self._name!r:.200}) - "
+                "a paused engine is resumed before a canary"
+            )
+        # END VAL aaa439
         self._canaries_made += 1
         request = Request(f"canary-{self._canaries_made}", prompt, Sampling.greedy(max_tokens))
         self._outbox.reserve(request.id)
@@ -314,7 +328,13 @@ class SteppedEngine:
 
     def _check_idle(self, what: str, way_on: str) -> None:
         now = self.core.stats()
-        if now.in_flight:
+        # AST: AST_PRECONDITION(
+        #     now.running + now.waiting == 0, error=BusyError, about=(self._name, what, way_on)
+        # ) - open requests are in the way
+        if not now.running + now.waiting == 0:
             raise BusyError(
-                f"{self._name} cannot {what} with {now.running} running and {now.waiting} waiting requests: {way_on}"
+                f"Pre-condition: now.running + now.waiting == 0, got now.running={now.running!r:.200}, "
+                f"now.waiting={now.waiting!r:.200} (self._name={self._name!r:.200}, what={what!r:.200}, "
+                f"way_on={way_on!r:.200}) - open requests are in the way"
             )
+        # END AST b8409c

@@ -78,15 +78,25 @@ class VLLMCore:
 
     def add(self, request: Request, fresh: bool = False) -> None:
         """Hand a request to vLLM. `ValueError` for a prompt that is empty, too long or out of the vocabulary."""
-        prompt, limit = request.prompt, self._config.max_model_len
-        if not prompt:
-            raise ValueError(f"request {request.id!r} has an empty prompt")
-        if len(prompt) >= limit:
+        prompt = request.prompt
+        # VAL: VAL_LENGTH(
+        #     prompt, min=1, max=self._config.max_model_len - 1, about=request.id
+        # ) - a prompt leaves room for a reply within max_model_len
+        if not 1 <= len(prompt) <= self._config.max_model_len - 1:
             raise ValueError(
-                f"request {request.id!r}: {len(prompt)} prompt tokens leave no room in max_model_len={limit}"
+                f"add: prompt must have 1 to {self._config.max_model_len - 1!r:.200} elements, got "
+                f"{len(prompt)!r}: {prompt!r:.200} (request.id={request.id!r:.200}) - a prompt leaves room "
+                "for a reply within max_model_len"
             )
-        if min(prompt) < 0 or max(prompt) >= self._vocabulary:
-            raise ValueError(f"request {request.id!r}: a prompt token lies outside [0, {self._vocabulary})")
+        # END VAL 0810c3
+        # VAL: VAL_INT_RANGE(prompt, min=0, max=self._vocabulary - 1, each=items, about=request.id)
+        for _item in prompt:
+            if not 0 <= _item <= self._vocabulary - 1:
+                raise ValueError(
+                    f"add: prompt must lie in [0, {self._vocabulary - 1!r:.200}], got {_item!r} "
+                    f"(request.id={request.id!r:.200})"
+                )
+        # END VAL eb5157
         key = f"weights {self._cache_key}"
         if fresh:
             self._fresh_made += 1
@@ -184,8 +194,13 @@ class VLLMCore:
             self._call("rts_load_file", path)
 
     def _forget_prefixes(self) -> None:
-        if not self.vllm.reset_prefix_cache():
-            raise RuntimeError("vLLM kept its prefix cache: it still counts blocks in use without any request")
+        forgotten = self.vllm.reset_prefix_cache()
+        # AST: AST_POSTCONDITION(forgotten, error=RuntimeError) - without a request vLLM counts no block in use
+        if not forgotten:
+            raise RuntimeError(
+                f"Post-condition: forgotten, got {forgotten!r:.200} - without a request vLLM counts no block in use"
+            )
+        # END AST e14e74
 
     def _memory(self) -> int:
         return sum(self._call("rts_memory"))

@@ -24,7 +24,7 @@ def test_all_mistakes_are_found_in_one_report(tmp_path):
 
 def test_cores_that_do_not_exist_are_named(model, monkeypatch):
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    with pytest.raises(ValueError, match=r"cores: \[4096\] do not exist here"):
+    with pytest.raises(ValueError, match=r"config\.cores must lie in \[0, \d+\], got 4096"):
         prepare_process(EngineConfig(model=model, cores=(4096,)))
 
 
@@ -63,7 +63,7 @@ prepare_process(EngineConfig(model=model))
 """
     done = run_in_a_fresh_process(code, model)
     assert done.returncode == 1
-    assert "comes too late to set" in done.stderr and "OMP_NUM_THREADS" in done.stderr
+    assert "too_late must be empty" in done.stderr and "OMP_NUM_THREADS" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_a_request_the_engine_cannot_serve_fails_and_the_others_go_on(engine):
 
 def test_submitting_a_known_id_accepts_nothing_of_the_call(engine):
     engine.submit([request("a")])
-    with pytest.raises(ValueError, match="never reused; seen before: a"):
+    with pytest.raises(ValueError, match=r"got \['a'\] - request ids are never reused"):
         engine.submit([request("b"), request("a")])
     engine.submit([request("b")])
 
@@ -140,7 +140,7 @@ def test_a_paused_engine_keeps_its_requests_and_makes_no_token(engine):
     engine.submit([endless("b")])
     assert engine.next_events(0.05) == []
     assert engine.stats().in_flight == 2 and engine.stats().paused
-    with pytest.raises(BusyError, match="paused with 2 requests"):
+    with pytest.raises(BusyError, match=r"got \['a', 'b'\] .*a paused engine is resumed before a canary"):
         engine.canary([1])
     engine.resume()
     transcript.read_until_tokens(engine, "a", frozen + 1)
@@ -158,7 +158,7 @@ def test_wait_drained_returns_when_the_last_request_ends_and_else_tells_how_many
 def test_memory_and_weights_are_not_touched_under_running_requests(engine):
     engine.submit([endless("a")])
     for call in (engine.release, engine.reset_cache, lambda: engine.load_weights([("w", 0)])):
-        with pytest.raises(BusyError, match="1 running and 0 waiting"):
+        with pytest.raises(BusyError, match=r"running=1, now\.waiting=0 .*'drain or abort them first"):
             call()
     assert engine.load_weights([("w", 0)], keep_kv=True) == "w"
     assert engine.stats().in_flight == 1

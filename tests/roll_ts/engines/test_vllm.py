@@ -149,7 +149,11 @@ def test_sampled_logprobs_are_the_models_own_whatever_the_temperature(engines, c
 
 @pytest.mark.parametrize(
     ("prompt", "why"),
-    [([], "empty prompt"), ([1] * 512, "no room in max_model_len=512"), ([1, 512], r"outside \[0, 512\)")],
+    [
+        ([], "prompt must have 1 to 511 elements, got 0"),
+        ([1] * 512, "got 512: .* - a prompt leaves room for a reply within max_model_len"),
+        ([1, 512], r"prompt must lie in \[0, 511\], got 512"),
+    ],
 )
 def test_a_request_that_cannot_be_served_fails_with_the_reason(engines, prompt, why):
     bad, good = greedy(prompt, 5), greedy([1, 2], 5)
@@ -210,9 +214,9 @@ def test_memory_is_not_released_under_a_running_request(engines):
     request = greedy(PROMPT, 400)
     engine.submit([request])
     engine.pause()
-    with pytest.raises(BusyError, match=r"cannot release memory with \d running and \d waiting"):
+    with pytest.raises(BusyError, match=r"running=\d, now\.waiting=\d .*'release memory'"):
         engine.release()
-    with pytest.raises(BusyError, match="cannot load weights"):
+    with pytest.raises(BusyError, match="'load weights'"):
         engine.load_weights([])
     engine.resume()
     assert engine.abort() == [request.id]
@@ -255,7 +259,7 @@ def test_requests_kept_over_a_load_leave_no_prefix_for_later_ones(engines, check
 def test_an_incomplete_load_is_refused_and_can_be_repaired(engines, checkpoints):
     engine = engines[0]
     before = generate(engine, greedy(PROMPT, 20))
-    with pytest.raises(ValueError, match=r"3 of .* tensors are missing: "):
+    with pytest.raises(ValueError, match=r"absent must be empty, .* \(len\(absent\)=3, len\(shapes\)=\d+\)"):
         engine.load_file(weights_file(checkpoints[1]), drop=3)
     with pytest.raises(NotServableError, match="no valid weights"):
         engine.submit([greedy([1], 1)])
