@@ -20,6 +20,7 @@ from tests.codegen.expand.fuzz import Tally, fuzz, still_fresh
 from tests.codegen.expand.helpers import LIBRARY, MARKS
 
 TAGS = frozenset({"VAL", "AST"})
+HEAD = b"def take(x):\n    # VAL: VAL_POSITIVE\n    y = x\n"
 BIN = Path(sys.executable).parent
 RUFF = [str(BIN / "ruff"), "format", "--isolated", "-q"]
 BLACK = [str(BIN / "black"), "-q", "--fast"]
@@ -64,9 +65,10 @@ PIECES = ["VAL_POSITIVE", "AST_INVARIANT", "VAL:", "(", ")", "[", "]", "{", "}",
 NOTATION = st.lists(st.sampled_from(PIECES) | st.characters(codec="utf-8"), max_size=24).map("".join)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
-@given(NOTATION)
-def test_any_text_after_a_tag_is_an_annotation_or_a_located_error(text: str) -> None:
+BYTES = st.binary(max_size=80) | st.text(max_size=60).map(lambda text: text.encode("utf-8", "replace"))
+
+
+def check_notation(text: str) -> None:
     line = text.replace("\n", " ").replace("\r", " ")
     try:
         parsed = parse_notation("VAL", line, TAGS)
@@ -76,10 +78,7 @@ def test_any_text_after_a_tag_is_an_annotation_or_a_located_error(text: str) -> 
         assert parsed.items and all(item.id and item.tag in TAGS for item in parsed.items)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
-@given(st.binary(max_size=80) | st.text(max_size=60).map(lambda text: text.encode("utf-8", "replace")), st.booleans())
-def test_any_bytes_are_expanded_or_refused_and_never_changed_elsewhere(data: bytes, inside: bool) -> None:
-    data = b"def take(x):\n    # VAL: VAL_POSITIVE\n    y = x\n" + (b"    " if inside else b"") + data
+def check_expansion(data: bytes) -> None:
     report = expand_bytes("a.py", data, LIBRARY, MARKS, Options())
     if report.text is None:
         assert any(finding.severity == "error" for finding in report.findings)
@@ -88,9 +87,7 @@ def test_any_bytes_are_expanded_or_refused_and_never_changed_elsewhere(data: byt
     assert all(any(row == other for other in rows) for row in read_source(data).text.splitlines())
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
-@given(st.binary(max_size=120))
-def test_reading_gives_the_same_bytes_back_or_refuses(data: bytes) -> None:
+def check_reading(data: bytes) -> None:
     try:
         source = read_source(data)
     except Unreadable:
@@ -102,13 +99,32 @@ def test_reading_gives_the_same_bytes_back_or_refuses(data: bytes) -> None:
         return
 
 
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(NOTATION)
+def test_any_text_after_a_tag_is_an_annotation_or_a_located_error(text: str) -> None:
+    check_notation(text)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(BYTES, st.sampled_from([b"", b"    "]))
+def test_any_bytes_are_expanded_or_refused_and_never_changed_elsewhere(data: bytes, indent: bytes) -> None:
+    check_expansion(HEAD + indent + data)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.binary(max_size=120))
+def test_reading_gives_the_same_bytes_back_or_refuses(data: bytes) -> None:
+    check_reading(data)
+
+
 @pytest.mark.nightly
 @pytest.mark.timeout(1_800)
 def test_ten_minutes_of_hypothesis_find_no_crash_hang_or_byte_change() -> None:
-    rounds = settings(max_examples=8_000, deadline=None, print_blob=True)
-    for check in (
-        test_any_text_after_a_tag_is_an_annotation_or_a_located_error,
-        test_any_bytes_are_expanded_or_refused_and_never_changed_elsewhere,
-        test_reading_gives_the_same_bytes_back_or_refuses,
-    ):
-        rounds(check)()
+    many = settings(max_examples=20_000, deadline=None, print_blob=True)
+    many(given(NOTATION)(check_notation))()
+    many(given(st.binary(max_size=200))(check_reading))()
+    many(
+        given(st.builds(lambda indent, data: HEAD + indent + data, st.sampled_from([b"", b"    "]), BYTES))(
+            check_expansion
+        )
+    )()
