@@ -13,6 +13,7 @@ MAX_LENGTH = 2000
 MAX_DEPTH = 100
 _EAGER = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 _LOOSE = (ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.Tuple, ast.GeneratorExp)
+_OPPOSITES: dict[type[ast.cmpop], str] = {ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in"}
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Slice, ast.UnaryOp, ast.expr_context, ast.unaryop)
 
 
@@ -74,8 +75,15 @@ def negated(text: str) -> str:
     node = parse(text)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and not text.startswith("("):
         return text.removeprefix("not").strip()
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OPPOSITES:
+        return f"{_part(text, node.left)} {_OPPOSITES[type(node.ops[0])]} {_part(text, node.comparators[0])}"
     loose = isinstance(node, ast.BoolOp | ast.IfExp | ast.Lambda) and not _enclosed(text, node)
     return f"not ({text})" if loose else f"not {text}"
+
+
+def _part(text: str, node: ast.expr) -> str:
+    """Source of a part of an expression that `parse` has read, as an operand."""
+    return operand(ast.get_source_segment(f"f({text.strip()}\n)", node) or ast.unparse(node))
 
 
 def atom(text: str) -> str:

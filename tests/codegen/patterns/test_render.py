@@ -130,6 +130,10 @@ def test_a_named_error_replaces_the_patterns_own() -> None:
     [
         ("not busy", "busy"), ("not (a or b)", "(a or b)"), ("not not a", "not a"), ("(not a)", "a"),
         ("not a or b", "not (not a or b)"), ("not a < b", "a < b"), ("not(a)", "(a)"),
+        ("a is None", "a is not None"), ("a.b is not None", "a.b is None"),
+        ("a in ('x', \"y\")", "a not in ('x', \"y\")"),
+        ("(a or b) not in c", "(a or b) in c"), ("a is b is c", "not a is b is c"), ("a <= b", "not a <= b"),
+        ("(a) is (b == c)", "a is not (b == c)"), ("a in b and c", "not (a in b and c)"),
     ],
 )  # fmt: skip
 def test_a_claim_that_is_a_negation_is_not_negated_twice(claim: str, test: str) -> None:
