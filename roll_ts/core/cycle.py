@@ -204,7 +204,11 @@ class Cycle:
         if self.stage is Stage.SHRINKING:
             return self._shrink()
         if self.stage is Stage.SYNCING:
-            assert self.sync is not None
+            # AST: AST_INVARIANT(self.sync is not None) - the stage SYNCING has a sync
+            assert self.sync is not None, (
+                f"Invariant: self.sync is not None, got self.sync={self.sync!r:.200} - the stage SYNCING has a sync"
+            )
+            # END AST 3c12c3
             if self.sync.stage is SyncStage.DONE:
                 self.sync, self.stage = None, Stage.IDLE
                 return True

@@ -11,6 +11,7 @@ from roll_ts.core.trajectories import AttemptId, Phase
 S = RankState
 HOLDS_MEMORY = (S.BOOTING, S.EMPTY, S.ACTIVE, S.DRAINING, S.RELEASING, S.SYNCING)
 MAY_RUN = (S.ACTIVE, S.DRAINING, S.SYNCING, S.FENCED)
+HAS_NO_WEIGHTS = (S.LENT, S.EMPTY, S.BOOTING, S.FAILED)
 
 
 def check_invariants(scheduler: Scheduler) -> None:
@@ -21,72 +22,224 @@ def check_invariants(scheduler: Scheduler) -> None:
     _check_groups(scheduler)
 
 
-def _must(rule: str, good: bool, what: str) -> None:
-    if not good:
-        raise InvariantBroken(f"{rule}: {what}")
-
-
 def _check_leases(scheduler: Scheduler) -> None:
     leases, settings = scheduler.leases, scheduler.settings
     for row in scheduler.ranks.rows:
-        holders = {leases.held_by(device) for device in row.devices}
-        _must("R5", len(holders) == 1, f"devices {row.devices} of rank {row.id} have different holders {holders}")
-        if row.state in HOLDS_MEMORY:
-            _must("R2", holders == {rollout(row.id)}, f"rank {row.id} is {row.state} but {holders} hold its devices")
-        if row.state in (S.LENT, S.FAILED):
-            _must("R2", rollout(row.id) not in holders, f"rank {row.id} is {row.state} and still holds its devices")
+        own, holders = rollout(row.id), {leases.held_by(device) for device in row.devices}
+        full, gone = row.state in HOLDS_MEMORY, row.state in (S.LENT, S.FAILED)
+        # AST: AST_INVARIANT(
+        #     len(holders) == 1, error=InvariantBroken, about=(row.id, row.devices)
+        # ) - R5: a rank's devices have one holder
+        if not len(holders) == 1:
+            raise InvariantBroken(
+                f"Invariant: len(holders) == 1, got holders={holders!r:.200} (row.id={row.id!r:.200}, "
+                f"row.devices={row.devices!r:.200}) - R5: a rank's devices have one holder"
+            )
+        # END AST 02a462
+        # AST: AST_INVARIANT(
+        #     not full or holders == {own}, error=InvariantBroken, about=(row.id, row.state)
+        # ) - R2: a rank with memory on its devices holds them
+        if not (not full or holders == {own}):
+            raise InvariantBroken(
+                f"Invariant: not full or holders == {{own}}, got full={full!r:.200}, "
+                f"holders={holders!r:.200}, own={own!r:.200} (row.id={row.id!r:.200}, "
+                f"row.state={row.state!r:.200}) - R2: a rank with memory on its devices holds them"
+            )
+        # END AST a4ce0b
+        # AST: AST_INVARIANT(
+        #     not gone or own not in holders, error=InvariantBroken, about=(row.id, row.state)
+        # ) - R2: a rank that is lent or has failed holds nothing
+        if not (not gone or own not in holders):
+            raise InvariantBroken(
+                f"Invariant: not gone or own not in holders, got gone={gone!r:.200}, own={own!r:.200}, "
+                f"holders={holders!r:.200} (row.id={row.id!r:.200}, row.state={row.state!r:.200}) - R2: a "
+                "rank that is lent or has failed holds nothing"
+            )
+        # END AST c8cf49
     if scheduler.cycle.stage == "TRAINING":
-        training = {leases.held_by(device) for device in settings.layout.train_devices}
-        _must("R2", training == {TRAINING}, f"training runs while {training} hold its devices")
-    if leases.window >= 0:
-        _must(
-            "R22", leases.window <= scheduler.ranks.epoch, f"the sync window is of epoch {leases.window}, yet to come"
+        trainers = {leases.held_by(device) for device in settings.layout.train_devices}
+        # AST: AST_INVARIANT(trainers == {TRAINING}, error=InvariantBroken) - R2: training holds its devices
+        if not trainers == {TRAINING}:
+            raise InvariantBroken(
+                f"Invariant: trainers == {{TRAINING}}, got trainers={trainers!r:.200}, "
+                f"TRAINING={TRAINING!r:.200} - R2: training holds its devices"
+            )
+        # END AST 30cd4d
+    # AST: AST_INVARIANT(
+    #     leases.window <= scheduler.ranks.epoch, error=InvariantBroken
+    # ) - R22: the sync window is not of an epoch yet to come
+    if not leases.window <= scheduler.ranks.epoch:
+        raise InvariantBroken(
+            "Invariant: leases.window <= scheduler.ranks.epoch, got "
+            f"leases.window={leases.window!r:.200}, "
+            f"scheduler.ranks.epoch={scheduler.ranks.epoch!r:.200} - R22: the sync window is not of an "
+            "epoch yet to come"
         )
+    # END AST 587b69
 
 
 def _check_ranks(scheduler: Scheduler) -> None:
     sync = scheduler.cycle.sync
     for row in scheduler.ranks.rows:
-        attempts = scheduler.rollouts.trajectories.by_rank[row.id]
-        _must("R7", not attempts or row.state in MAY_RUN, f"rank {row.id} is {row.state} and runs {list(attempts)}")
-        if row.state is S.ACTIVE:
-            _must("R19", row.version >= 0, f"rank {row.id} is ACTIVE with no proven weights")
-        if row.state in (S.LENT, S.EMPTY, S.BOOTING, S.FAILED):
-            _must("R19", row.version == -1, f"rank {row.id} is {row.state} and claims version {row.version}")
+        attempts = list(scheduler.rollouts.trajectories.by_rank[row.id])
+        version = row.version
+        may_run, active, bare = row.state in MAY_RUN, row.state is S.ACTIVE, row.state in HAS_NO_WEIGHTS
+        # AST: AST_INVARIANT(
+        #     may_run or not attempts, error=InvariantBroken, about=(row.id, row.state)
+        # ) - R7: only ranks that may run have attempts
+        if not (may_run or not attempts):
+            raise InvariantBroken(
+                f"Invariant: may_run or not attempts, got may_run={may_run!r:.200}, "
+                f"attempts={attempts!r:.200} (row.id={row.id!r:.200}, row.state={row.state!r:.200}) - R7: "
+                "only ranks that may run have attempts"
+            )
+        # END AST d1e3c1
+        # AST: AST_INVARIANT(
+        #     not active or version >= 0, error=InvariantBroken, about=row.id
+        # ) - R19: an active rank has proven weights
+        if not (not active or version >= 0):
+            raise InvariantBroken(
+                f"Invariant: not active or version >= 0, got active={active!r:.200}, "
+                f"version={version!r:.200} (row.id={row.id!r:.200}) - R19: an active rank has proven "
+                "weights"
+            )
+        # END AST 1155e9
+        # AST: AST_INVARIANT(
+        #     not bare or version == -1, error=InvariantBroken, about=(row.id, row.state)
+        # ) - R19: a rank without weights has no version
+        if not (not bare or version == -1):
+            raise InvariantBroken(
+                f"Invariant: not bare or version == -1, got bare={bare!r:.200}, version={version!r:.200} "
+                f"(row.id={row.id!r:.200}, row.state={row.state!r:.200}) - R19: a rank without weights has "
+                "no version"
+            )
+        # END AST 27feb8
         if row.state in (S.LOADING, S.SYNCING) and not scheduler.finished and not scheduler.cycle.stopping:
             member = sync is not None and row.id in (*sync.joiners, *sync.kept)
-            _must("R23", member, f"rank {row.id} is {row.state} and in no sync")
+            # AST: AST_INVARIANT(
+            #     member, error=InvariantBroken, about=(row.id, row.state)
+            # ) - R23: who loads or syncs is in a sync
+            if not member:
+                raise InvariantBroken(
+                    f"Invariant: member, got {member!r:.200} (row.id={row.id!r:.200}, "
+                    f"row.state={row.state!r:.200}) - R23: who loads or syncs is in a sync"
+                )
+            # END AST c752a5
 
 
 def _check_trajectories(scheduler: Scheduler) -> None:
     table = scheduler.rollouts.trajectories
     queued = 0
     for trajectory in table.open.values():
-        current = AttemptId(trajectory.id, trajectory.turn, trajectory.tries)
-        generating = trajectory.phase is Phase.GENERATING
-        _must("R6", generating == (current in table.attempts), f"trajectory {trajectory.id} is {trajectory.phase}")
-        _must("R13", trajectory.outcome is None, f"trajectory {trajectory.id} is open and {trajectory.outcome}")
-        waits = trajectory.environment_command is not None
-        _must("R12", waits == (trajectory.phase is Phase.ENVIRONMENT), f"trajectory {trajectory.id} waits for nobody")
+        running = AttemptId(trajectory.id, trajectory.turn, trajectory.tries) in table.attempts
+        generating, waiting = trajectory.phase is Phase.GENERATING, trajectory.phase is Phase.ENVIRONMENT
+        asked = trajectory.environment_command is not None
         generated = sum(segment.tokens for segment in trajectory.segments)
-        _must("R8", generated == trajectory.tokens, f"trajectory {trajectory.id} lost or doubled tokens")
+        # AST: AST_INVARIANT(
+        #     generating == running, error=InvariantBroken, about=(trajectory.id, trajectory.phase)
+        # ) - R6: who generates has an attempt, and only they
+        if not generating == running:
+            raise InvariantBroken(
+                f"Invariant: generating == running, got generating={generating!r:.200}, "
+                f"running={running!r:.200} (trajectory.id={trajectory.id!r:.200}, "
+                f"trajectory.phase={trajectory.phase!r:.200}) - R6: who generates has an attempt, and only "
+                "they"
+            )
+        # END AST bb2097
+        # AST: AST_INVARIANT(
+        #     trajectory.outcome is None, error=InvariantBroken, about=trajectory.id
+        # ) - R13: an open trajectory has no outcome
+        if trajectory.outcome is not None:
+            raise InvariantBroken(
+                "Invariant: trajectory.outcome is None, got "
+                f"trajectory.outcome={trajectory.outcome!r:.200} (trajectory.id={trajectory.id!r:.200}) - "
+                "R13: an open trajectory has no outcome"
+            )
+        # END AST 4d3119
+        # AST: AST_INVARIANT(
+        #     waiting == asked, error=InvariantBroken, about=(trajectory.id, trajectory.phase)
+        # ) - R12: who waits for the environment has asked it, and only they
+        if not waiting == asked:
+            raise InvariantBroken(
+                f"Invariant: waiting == asked, got waiting={waiting!r:.200}, asked={asked!r:.200} "
+                f"(trajectory.id={trajectory.id!r:.200}, trajectory.phase={trajectory.phase!r:.200}) - "
+                "R12: who waits for the environment has asked it, and only they"
+            )
+        # END AST 515f20
+        # AST: AST_INVARIANT(
+        #     generated == trajectory.tokens, error=InvariantBroken, about=trajectory.id
+        # ) - R8: no token is lost or doubled
+        if not generated == trajectory.tokens:
+            raise InvariantBroken(
+                f"Invariant: generated == trajectory.tokens, got generated={generated!r:.200}, "
+                f"trajectory.tokens={trajectory.tokens!r:.200} (trajectory.id={trajectory.id!r:.200}) - "
+                "R8: no token is lost or doubled"
+            )
+        # END AST ecf2de
         queued += trajectory.phase is Phase.QUEUED
-    _must(
-        "R6",
-        queued == scheduler.rollouts.turns.queued,
-        f"{queued} turns are queued, {scheduler.rollouts.turns.queued} counted",
-    )
-    _must("R13", table.started == len(table.open) + sum(table.settled.values()), "a trajectory was lost or doubled")
+    counted, accounted = scheduler.rollouts.turns.queued, len(table.open) + sum(table.settled.values())
+    # AST: AST_INVARIANT(queued == counted, error=InvariantBroken) - R6: each queued turn is counted once
+    if not queued == counted:
+        raise InvariantBroken(
+            f"Invariant: queued == counted, got queued={queued!r:.200}, counted={counted!r:.200} - R6: "
+            "each queued turn is counted once"
+        )
+    # END AST 10343d
+    # AST: AST_INVARIANT(
+    #     table.started == accounted, error=InvariantBroken
+    # ) - R13: no trajectory is lost or doubled
+    if not table.started == accounted:
+        raise InvariantBroken(
+            f"Invariant: table.started == accounted, got table.started={table.started!r:.200}, "
+            f"accounted={accounted!r:.200} - R13: no trajectory is lost or doubled"
+        )
+    # END AST 5f67f4
 
 
 def _check_groups(scheduler: Scheduler) -> None:
     rollouts = scheduler.rollouts
     for group in rollouts.groups.open.values():
-        _must("R15", len(set(group.players)) == rollouts.groups.group_size, f"group {group.id} has a member twice")
+        players = len(set(group.players))
+        # AST: AST_INVARIANT(
+        #     players == rollouts.groups.group_size, error=InvariantBroken, about=(group.id, group.players)
+        # ) - R15: each member of a group has its own player
+        if not players == rollouts.groups.group_size:
+            raise InvariantBroken(
+                f"Invariant: players == rollouts.groups.group_size, got players={players!r:.200}, "
+                f"rollouts.groups.group_size={rollouts.groups.group_size!r:.200} "
+                f"(group.id={group.id!r:.200}, group.players={group.players!r:.200}) - R15: each member of "
+                "a group has its own player"
+            )
+        # END AST e71713
         for member, player in enumerate(group.players):
-            playing = player in rollouts.trajectories.open
-            _must("R13", playing != (member in group.done), f"member {member} of group {group.id} is played by nobody")
+            playing, done = player in rollouts.trajectories.open, member in group.done
+            # AST: AST_INVARIANT(
+            #     playing != done, error=InvariantBroken, about=(group.id, member, player)
+            # ) - R13: a member is played or done
+            if not playing != done:
+                raise InvariantBroken(
+                    f"Invariant: playing != done, got playing={playing!r:.200}, done={done!r:.200} "
+                    f"(group.id={group.id!r:.200}, member={member!r:.200}, player={player!r:.200}) - R13: a "
+                    "member is played or done"
+                )
+            # END AST 70dad5
     ledger = rollouts.ledger
     known = len(rollouts.groups.open) + len(rollouts.groups.complete) + len(rollouts.groups.training)
-    _must("R17", ledger.started - ledger.trained - ledger.dropped == known, "the staleness ledger lost a group")
-    _must("R17", known <= ledger.capacity, f"{known} groups are open, more than {ledger.capacity}")
+    # AST: AST_INVARIANT(
+    #     ledger.started - ledger.trained - ledger.dropped == known, error=InvariantBroken
+    # ) - R17: the staleness ledger counts the groups that are there
+    if not ledger.started - ledger.trained - ledger.dropped == known:
+        raise InvariantBroken(
+            "Invariant: ledger.started - ledger.trained - ledger.dropped == known, got "
+            f"ledger.started={ledger.started!r:.200}, ledger.trained={ledger.trained!r:.200}, "
+            f"ledger.dropped={ledger.dropped!r:.200}, known={known!r:.200} - R17: the staleness ledger "
+            "counts the groups that are there"
+        )
+    # END AST 1bc66c
+    # AST: AST_INVARIANT(known <= ledger.capacity, error=InvariantBroken) - R17: no more groups than the bound allows
+    if not known <= ledger.capacity:
+        raise InvariantBroken(
+            f"Invariant: known <= ledger.capacity, got known={known!r:.200}, "
+            f"ledger.capacity={ledger.capacity!r:.200} - R17: no more groups than the bound allows"
+        )
+    # END AST 19d3e6
