@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codegen.document.store import update_document
 from codegen.workflow.audit import audit
-from codegen.workflow.ledger import adopted, finished
+from codegen.workflow.ledger import adopted, finished, started
 from codegen.workflow.scaffold import scaffold
 from tests.codegen.workflow.conftest import Pantry, complete
 
@@ -73,6 +73,14 @@ def test_a_commit_cell_that_is_not_the_steps_commit_is_a_breach(pantry: Pantry) 
     pantry.change("design/pantry.md", "| 1 | Jars | - | DONE | - |", "| 1 | Jars | - | DONE | 0123456 |")
     ((code, message),) = breaches(pantry)
     assert code == "STEP025" and "the Commit cell says 0123456" in message
+
+
+def test_another_step_that_was_begun_may_ride_along(pantry: Pantry) -> None:
+    complete(pantry, 1)
+    update_document(pantry.target(1).document.path, lambda document: started(document, 2, True))
+    pantry.write("pantry/jar.py", (pantry.root / "pantry/jar.py").read_text() + "\n")
+    forge(pantry, 1)
+    assert "STEP022" not in [code for code, _ in breaches(pantry)]
 
 
 def test_an_adopted_step_is_done_without_a_commit(pantry: Pantry) -> None:
