@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from codegen.expand.canonical import HOLE, canonical, digest_of
-from codegen.expand.comments import Comment
+from codegen.expand.comments import Comment, Layout
 from codegen.expand.marks import EndMark, ImportMark, Mark, Opener, is_prose
 from codegen.expand.parsing import first_line, last_line, statements_between, suites_of
 
@@ -67,7 +67,7 @@ class Block:
 def read_blocks(
     tree: ast.Module,
     marks: Sequence[Mark],
-    comments: Sequence[Comment],
+    layout: Layout,
     wraps: Callable[[str], bool] = lambda id: False,
 ) -> tuple[list[Block], list[Block], list[EndMark]]:
     """Blocks with an opener; blocks whose annotation is gone but whose seal holds; end marks that fit nothing.
@@ -78,11 +78,11 @@ def read_blocks(
     loose: list[EndMark] = []
     current: list[Opener] = []
     for mark in marks:
-        if isinstance(mark, ImportMark) or (isinstance(mark, Opener) and (is_prose(mark) or mark.comment.depth)):
+        if isinstance(mark, ImportMark) or (isinstance(mark, Opener) and not _may_own(mark, layout)):
             continue
         if isinstance(mark, EndMark):
             if current:
-                blocks.append(_read(tree, tuple(current), mark, comments, wraps))
+                blocks.append(_read(tree, tuple(current), mark, layout, wraps))
             else:
                 loose.append(mark)
             current = []
@@ -92,8 +92,16 @@ def read_blocks(
             blocks.extend(_unclosed(current))
             current = [mark]
     blocks.extend(_unclosed(current))
-    orphans = [(mark, _orphan(tree, mark, comments)) for mark in loose]
+    orphans = [(mark, _orphan(tree, mark, layout.comments)) for mark in loose]
     return blocks, [block for _, block in orphans if block], [mark for mark, block in orphans if block is None]
+
+
+def _may_own(mark: Opener, layout: Layout) -> bool:
+    """Whether a block can stand below an opening. Inside brackets only at the end of a statement that a formatter
+    wrapped in parentheses, with nothing but the closing one below."""
+    if is_prose(mark) or mark.comment.depth > 1:
+        return False
+    return not mark.comment.depth or layout.logical_end(mark.line) == mark.line + 1
 
 
 def _joins(current: Sequence[Opener], mark: Opener) -> bool:
@@ -115,10 +123,12 @@ def _read(
     tree: ast.Module,
     openers: tuple[Opener, ...],
     end: EndMark,
-    comments: Sequence[Comment],
+    layout: Layout,
     wraps: Callable[[str], bool],
 ) -> Block:
-    body_first, body_last = openers[-1].last_line + 1, end.line - 1
+    comments = layout.comments
+    above = openers[-1].last_line if not openers[-1].comment.depth else layout.logical_end(openers[-1].line)
+    body_first, body_last = above + 1, end.line - 1
     first = openers[0].line if openers[0].place else body_first
     inside_comments = comments[
         bisect_left(comments, body_first, key=_line_of) : bisect_right(comments, body_last, key=_line_of)

@@ -14,7 +14,7 @@ from codegen.expand.comments import Layout, LogicalLine
 from codegen.expand.marks import Opener
 from codegen.expand.parsing import Function, first_line, is_docstring, last_line
 from codegen.expand.source import column_of
-from codegen.expand.suites import Suite, all_suites, last_before, open_suites
+from codegen.expand.suites import Suite, all_suites, characters, last_before, open_suites
 
 CLAUSES = frozenset({"else", "elif", "except", "finally", "case"})
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -210,7 +210,7 @@ class Places:
         if is_docstring(statement) and index == 0 and suite.kind == "function":
             return self._about(suite.owner, ())
         dead = isinstance(statement, LEAVING)
-        return Place(suite, index + 1, opener.last_line, False, dead)
+        return Place(suite, index + 1, last_line(statement), False, dead)
 
     def _no_semicolon(self, suite: Suite, index: int) -> None:
         statement = suite.statements[index]
@@ -228,9 +228,22 @@ class Places:
                 parameter = self._parameter(owner, opener)
                 place = self._about(owner, ())
                 return Place(place.suite, place.index, place.after, True, speaks_of=suite, parameter=parameter)
+        for suite in reversed(self.suites):
+            for index, statement in enumerate(suite.statements):
+                if first_line(statement) <= opener.line <= last_line(statement) and self._ends(statement, opener):
+                    return self._after_statement(opener, suite, index)
         raise PlaceError(
             "no statement can stand inside brackets", "Put the annotation on its own line above the statement."
         )
+
+    def _ends(self, statement: ast.stmt, opener: Opener) -> bool:
+        """Whether only the parenthesis around a statement's value stands below the comment: formatters move a trailing
+        comment inside when they wrap the value of an assignment."""
+        value = getattr(statement, "value", None)
+        if not isinstance(value, ast.expr) or opener.comment.own_line or opener.comment.depth != 1:
+            return False
+        end = characters(self.lines[opener.line - 1], 0, value.end_col_offset)
+        return value.end_lineno == opener.line and len(end) <= opener.comment.column
 
     @staticmethod
     def _parameter(function: Function, opener: Opener) -> str:

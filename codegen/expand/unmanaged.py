@@ -52,7 +52,7 @@ def find_unmanaged(source: Path | str, name: str | None = None, tags: Iterable[s
 
 def _managed_lines(tree: ast.Module, layout: Layout, marks: Marks) -> set[int]:
     found = marks.find(layout.comments)
-    blocks, orphans, _ = read_blocks(tree, found, layout.comments)
+    blocks, orphans, _ = read_blocks(tree, found, layout)
     lines: set[int] = set()
     for block in (*blocks, *orphans):
         lines.update(range(block.body_first, block.body_last + 1))

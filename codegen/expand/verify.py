@@ -1,6 +1,7 @@
 """Prove an expanded text before it is written: it parses, the author's code is what it was, a second pass is idle.
 
-Two parsers have to accept the text, the running interpreter's and libcst's. A text that fails is never written.
+Two parsers have to accept the text, the running interpreter's and libcst's; the latter only if it accepted the text
+from before. A text that fails is never written.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def problem_of(first: Expansion, second: Expansion, adopted: bool) -> str | None
     """
     old, new, text = first.reading, second.reading, first.report.text
     assert text is not None and old is not None
-    if problem := _libcst_problem(text):
+    if (problem := _libcst_problem(text)) and not _libcst_problem(old.source.text):
         return problem
     if second.report.refused:
         return second.report.findings[0].message if second.report.findings else "it cannot be read again"

@@ -201,3 +201,10 @@ def test_32_a_read_only_file_is_left_alone(tmp_path: Path) -> None:
 def test_text_without_marks_is_handed_back_as_it_is() -> None:
     for text in ("x = 1\n", "# just a comment\n", "VAL = AST = 1\n"):
         assert expand(text) == text and strip(text) == text
+
+
+def test_syntax_that_libcst_rejects_in_the_original_too_is_no_obstacle() -> None:
+    from tests.codegen.expand.fuzz import JOB
+
+    outcome = JOB.process("a.py", b"(pars): bool = True\n\n\ndef take(x):\n    # VAL: VAL_POSITIVE\n    return x\n")
+    assert outcome.new is not None, outcome.report.findings

@@ -339,3 +339,17 @@ def test_a_wrapper_may_enclose_a_compound_statement() -> None:
     outcome = JOB.process("a.py", text.encode())
     assert outcome.new is not None, outcome.report.findings
     assert strip(outcome.new.decode()) == text and report(outcome.new.decode()).clean
+
+
+def test_29_a_trailing_annotation_that_a_formatter_moved_into_parentheses_still_counts() -> None:
+    text = dedent("""
+        class Wrapper:
+            def __init__(self, param):
+                self._as_parameter_ = param  # VAL: VAL_TYPE_CHECK(param, int), VAL_FINITE(param)
+    """)
+    ruff = str(Path(sys.executable).parent / "ruff")
+    command = [ruff, "format", "--isolated", "-q", "-"]
+    formatted = subprocess.run(command, input=expand(text), capture_output=True, text=True, check=True).stdout
+    assert "self._as_parameter_ = (\n" in formatted
+    assert report(formatted).clean and not report(formatted).changed
+    assert expand(strip(formatted)) == formatted
