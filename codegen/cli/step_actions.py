@@ -24,7 +24,7 @@ from codegen.workflow.commit import commit_step
 from codegen.workflow.config import load_config
 from codegen.workflow.failure import diagnose, recorded_failure
 from codegen.workflow.git import Git
-from codegen.workflow.ledger import adopted, finished, started, with_commits, with_field
+from codegen.workflow.ledger import NotReady, adopted, finished, started, with_commits, with_field
 from codegen.workflow.review import FIELD, method_reviews, record_text, recorded
 from codegen.workflow.rollback import roll_back, rollback_plan
 from codegen.workflow.scaffold import scaffold
@@ -159,7 +159,12 @@ def adopt_steps(args: argparse.Namespace) -> int:
             worst = 1
             _say(f"Step {number}: the code is not what Section 5 says; it stays {target.step.status}")
             continue
-        update_document(document.path, partial(adopted, number=number), f"step adopt {number}")
+        try:
+            update_document(document.path, partial(adopted, number=number), f"step adopt {number}")
+        except NotReady as reason:
+            worst = 1
+            _say(str(reason))
+            continue
         print(f"Step {number}: DONE, adopted ({len(target.step.methods)} methods)")
     return worst
 

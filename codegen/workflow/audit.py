@@ -15,13 +15,11 @@ from codegen.diagnostics import Finding
 from codegen.document.model import Document, Step
 from codegen.document.parse import parse_document
 from codegen.workflow.git import Git
+from codegen.workflow.ledger import came_before
 from codegen.workflow.target import belongs
 from codegen.workflow.trail import TITLE, StepCommit, standing_commits, step_commits
 
 _Found = Callable[[str, str], Finding]
-
-# Fields of steps whose code was there before the ledger: no commit can be asked of them.
-WITHOUT_COMMIT = frozenset({"adopted", "imported"})
 
 
 def audit(git: Git, documents: dict[str, Document]) -> list[Finding]:
@@ -111,7 +109,7 @@ def _document_findings(path: str, document: Document, commits: list[StepCommit])
     for step in document.steps:
         line = step.row_line or step.line
         commit = standing.get(step.number)
-        if step.status == "DONE" and commit is None and not step.fields.keys() & WITHOUT_COMMIT:
+        if step.status == "DONE" and commit is None and not came_before(step):
             message = f"Step {step.number} is DONE and has no commit"
             yield Finding(path, line, 1, "STEP024", message, fix=f"Run `codegen step commit {step.number}`.")
         elif step.commit and commit is not None and not commit.id.startswith(step.commit):

@@ -21,6 +21,7 @@ from codegen.drift.promises import read_promises
 from codegen.drift.signatures import read_definitions
 from codegen.drift.sketch import signature_lines
 from codegen.patterns import Library, UnknownPattern
+from codegen.workflow.ledger import came_before
 from codegen.workflow.target import Target
 
 FOLDER = "steps"
@@ -68,7 +69,7 @@ def stale_briefs(targets: list[Target], root: Path, library: Library) -> list[Fi
         known.add(path)
         fix = f"Run `codegen step brief {target.step.number} --doc {target.document.id}`."
         if not path.is_file():
-            if target.step.status != "NOT_STARTED":
+            if target.step.status != "NOT_STARTED" and not came_before(target.step):
                 message = f"Step {target.step.number} is {target.step.status} and has no brief"
                 findings.append(Finding(target.brief_path, 1, 1, "STEP001", message, fix=fix))
         elif path.read_text(encoding="utf-8") != brief(target, library).text:

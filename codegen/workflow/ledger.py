@@ -93,6 +93,11 @@ def adopted(document: Document, number: int) -> str:
     return with_field(_again(document, text), number, "adopted", f"{today()}, the code was there before the plan")
 
 
+def came_before(step: Step) -> bool:
+    """Whether the step's code was there before the ledger: no commit and no brief can be asked of it."""
+    return bool(step.fields.keys() & {"adopted", "imported"})
+
+
 def failed(document: Document, number: int, methods: list[str]) -> str:
     """The text with the step FAILED and these methods (by default all that are not done) FAILED."""
     step = find_step(document, number)
