@@ -36,9 +36,7 @@ TROUBLE = Faults(
 )
 
 
-@pytest.mark.parametrize(
-    "journal", [finished_run(), run(), run(faults=TROUBLE)], ids=["hand", "plain", "trouble"]
-)
+@pytest.mark.parametrize("journal", [finished_run(), run(), run(faults=TROUBLE)], ids=["hand", "plain", "trouble"])
 def test_slices_of_a_lane_nest(journal: Journal) -> None:
     lanes: dict[tuple[int, int], list[Record]] = defaultdict(list)
     for record in slices(make_timeline(journal)):
