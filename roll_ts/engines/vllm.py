@@ -47,7 +47,7 @@ class VLLMCore:
         self._shapes = checkpoint_shapes(config.model)
         self._optional = tied_names(config.model)
         self.vllm = _start(config)
-        self._scheduler: Any = self.vllm.engine_core.engine_core.scheduler  # type: ignore[attr-defined]
+        self._scheduler: Any = self.vllm.engine_core.engine_core.scheduler
         self._vocabulary = self.vllm.vllm_config.model_config.get_vocab_size()
         self._digest: str | None = None
         self._weights_valid = config.initial_weights

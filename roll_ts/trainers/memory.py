@@ -71,7 +71,7 @@ class Parking:
             else:
                 with parked.copy as file:
                     file.seek(0)
-                    read = file.readinto(_as_bytes(parked.storage))  # type: ignore[attr-defined]
+                    read = file.readinto(_as_bytes(parked.storage))  # type: ignore[union-attr]
                     # VAL: VAL_EQUAL(read, parked.nbytes, error=OSError) - bytes, the spilled file was cut short
                     if read != parked.nbytes:
                         raise OSError(
