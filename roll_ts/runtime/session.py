@@ -40,6 +40,7 @@ def ray_session(options: RayOptions) -> Iterator[Leftovers]:
     if ray.is_initialized():
         yield left
         return
+    others = psutil.Process().children(recursive=True)
     # Engines and trainer are the work itself; Ray would have them give way to everything else (niceness 15).
     os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
     try:
@@ -53,8 +54,8 @@ def ray_session(options: RayOptions) -> Iterator[Leftovers]:
         )
         yield left
     finally:
-        workers = _stop_workers()
-        ours = psutil.Process().children(recursive=True)
+        workers = _stop_workers(others)
+        ours = _children(others)
         segments = _segments([*workers, *ours])
         ray.shutdown()
         for worker in workers:
@@ -75,12 +76,21 @@ def start_actor(kind: type, lanes: Mapping[str, int], environment: Mapping[str, 
     return start(**options, runtime_env={"env_vars": dict(environment)})(kind).remote(*arguments)
 
 
-def _stop_workers() -> list[psutil.Process]:
+def _children(others: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """This process's descendants but for `others`, which were there before the session, and theirs."""
+    spared = set(others)
+    for other in others:
+        with suppress(psutil.NoSuchProcess):
+            spared.update(other.children(recursive=True))
+    return [process for process in psutil.Process().children(recursive=True) if process not in spared]
+
+
+def _stop_workers(others: Sequence[psutil.Process]) -> list[psutil.Process]:
     """Stop what Ray's own processes have started, so that none of it makes shared memory while the others end."""
     me = os.getpid()
     stopped: dict[int, psutil.Process] = {}
     while True:
-        found = [p for p in psutil.Process().children(recursive=True) if p.pid not in stopped and _parent(p) != me]
+        found = [p for p in _children(others) if p.pid not in stopped and _parent(p) != me]
         if not found:
             return list(stopped.values())
         for process in found:

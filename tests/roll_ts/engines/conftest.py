@@ -56,7 +56,7 @@ def engine_config(model: str, device: int, kv_bytes: int) -> EngineConfig:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def hosts(checkpoints):
     """Two engines on the first model, each in its own process; the first has a large KV cache."""
     from tests.roll_ts.engines.hosted import Hosted
