@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.distributed import Store
 
 from roll_ts.trainers import checkpoint, megatron_cpu
 from roll_ts.trainers.agreement import check_logprobs, compare_logprobs
@@ -30,8 +31,8 @@ from roll_ts.trainers.sample import Sample
 class MegatronTrainer:
     """One rank of a trainer group; one per process at a time (Megatron's parallel state is global)."""
 
-    def __init__(self, config: TrainerConfig, rank: int, world_size: int, master_addr: str, master_port: int) -> None:
-        """Join the group and load the model. Waits for the other ranks, at most `config.timeout_s`.
+    def __init__(self, config: TrainerConfig, rank: int, world_size: int, store: Store) -> None:
+        """Join the ranks that meet at `store` and load the model. Waits for them, at most `config.timeout_s`.
 
         Raises ValueError for a bad configuration or model, FileNotFoundError without a model, RuntimeError if the
         process is already in a process group, torch's DistStoreError when the other ranks do not come.
@@ -52,10 +53,10 @@ class MegatronTrainer:
         self._open = True
         with ExitStack() as leaving:  # what was set up is undone if a later part fails, and by `close` if none does
             leaving.callback(megatron_cpu.install())
-            self._build(f"{master_addr}:{master_port}", leaving)
+            self._build(store, leaving)
             self._leaving = leaving.pop_all()
 
-    def _build(self, address: str, leaving: ExitStack) -> None:
+    def _build(self, store: Store, leaving: ExitStack) -> None:
         # Megatron looks at torch.cuda while it is imported, so the stand-ins must be there first
         from megatron.core import parallel_state
 
@@ -65,7 +66,7 @@ class MegatronTrainer:
 
         self._ps, self._mm, self._os, config = parallel_state, megatron_model, optimizer_state, self.config
         self._group = TrainerGroup(
-            self.rank, self.world_size, address, config.tensor_parallel, config.seed, config.timeout_s
+            self.rank, self.world_size, store, config.tensor_parallel, config.seed, config.timeout_s
         )
         leaving.callback(self._group.leave)
         self._parking = Parking(Path(config.spill_folder) if config.spill_folder else None)

@@ -22,9 +22,9 @@ class TrainerGroup:
     """This process's seat in the group. Every method is collective."""
 
     def __init__(
-        self, rank: int, world_size: int, address: str, tensor_parallel: int, seed: int, timeout_s: float
+        self, rank: int, world_size: int, store: dist.Store, tensor_parallel: int, seed: int, timeout_s: float
     ) -> None:
-        """Join. `address`: host:port of rank 0. Raises RuntimeError if the process is in a group already, torch's
+        """Join the ranks that meet at `store`. Raises RuntimeError if the process is in a group already, torch's
         DistStoreError when the others do not come within `timeout_s`."""
         free = not dist.is_initialized()
         # AST: AST_PRECONDITION(free, error=RuntimeError) - in a process group already: one trainer per process
@@ -38,7 +38,7 @@ class TrainerGroup:
             torch.cuda.set_device(rank % torch.cuda.device_count())
         dist.init_process_group(
             "nccl" if torch.cuda.is_available() else "gloo",
-            init_method=f"tcp://{address}",
+            store=store,
             rank=rank,
             world_size=world_size,
             timeout=timedelta(seconds=timeout_s),

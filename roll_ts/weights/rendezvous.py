@@ -75,6 +75,13 @@ def open_store(address: str, port: int = 0) -> TCPStore:
     return TCPStore(address, port, is_master=True, wait_for_workers=False)
 
 
+def join_store(address: str, port: int, timeout_s: float) -> TCPStore:
+    """The store that another process hosts. Raises torch's DistError when nobody answers within `timeout_s`."""
+    from torch.distributed import TCPStore
+
+    return TCPStore(address, port, is_master=False, timeout=timedelta(seconds=timeout_s), use_libuv=True)
+
+
 def call_roll(spec: GroupSpec, member: str, store: Store | None = None) -> Store:
     """Register as `member` and wait until all of `spec.members` have; returns the store of this epoch.
 
@@ -116,12 +123,8 @@ def lost_sender(spec: GroupSpec, rank: int, cause: BaseException) -> SyncError:
 
 
 def _connect(spec: GroupSpec, rank: int) -> Store:
-    from torch.distributed import TCPStore
-
     try:
-        return TCPStore(
-            spec.address, spec.port, is_master=False, timeout=timedelta(seconds=spec.timeout_s), use_libuv=True
-        )
+        return join_store(spec.address, spec.port, spec.timeout_s)
     except _store_errors() as error:
         raise lost_sender(spec, rank, error) from error
 

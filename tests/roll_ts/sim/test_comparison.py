@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -14,22 +13,19 @@ from tests.roll_ts.sim.test_config import FOUR_GPUS
 
 
 @pytest.fixture(scope="module")
-def example() -> tuple[Comparison, float, list[str]]:
+def example() -> tuple[Comparison, list[str]]:
     told: list[str] = []
-    begun = time.process_time()
     comparison = simulate_file(FOUR_GPUS, told.append)
     comparison.text()
-    return comparison, time.process_time() - begun, told
+    return comparison, told
 
 
-def test_the_example_takes_under_ten_seconds(example: tuple[Comparison, float, list[str]]) -> None:
-    _, seconds, told = example
-    assert seconds < 10.0
-    assert told == ["simulating co-located", "simulating disaggregated", "simulating time-sharing"]
+def test_each_scheme_is_named_as_it_begins(example: tuple[Comparison, list[str]]) -> None:
+    assert example[1] == ["simulating co-located", "simulating disaggregated", "simulating time-sharing"]
 
 
 def test_every_scheme_finishes_the_same_number_of_steps_and_regenerates_nothing(
-    example: tuple[Comparison, float, list[str]],
+    example: tuple[Comparison, list[str]],
 ) -> None:
     comparison = example[0]
     assert comparison.ok
@@ -39,7 +35,7 @@ def test_every_scheme_finishes_the_same_number_of_steps_and_regenerates_nothing(
 
 
 def test_time_sharing_idles_least_and_co_location_most_but_one(
-    example: tuple[Comparison, float, list[str]],
+    example: tuple[Comparison, list[str]],
 ) -> None:
     idle = {run.scheme.policy: sum(s["idle"] for s in run.report.devices.values()) / 4 for run in example[0].runs}
     assert idle["time_sharing"] < idle["colocated"] and idle["time_sharing"] < idle["disaggregated"]
@@ -50,7 +46,7 @@ def test_time_sharing_idles_least_and_co_location_most_but_one(
 
 
 def test_the_folder_holds_picture_report_journals_and_timelines(
-    example: tuple[Comparison, float, list[str]], tmp_path: Path
+    example: tuple[Comparison, list[str]], tmp_path: Path
 ) -> None:
     comparison = example[0]
     files = comparison.write(tmp_path / "out")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,13 +12,6 @@ from roll_ts.trainers.sample import Sample
 from roll_ts.trainers.scratch import ScratchModel
 
 TINY = ScratchModel(hidden=32, layers=2, ffn=64, positions=256, init_std=0.1)
-
-
-def free_port() -> int:
-    """A TCP port nobody listens on at present."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
 
 
 def make_samples(seed: int, count: int = 12, group_size: int = 4, vocab: int = 64) -> list[Sample]:

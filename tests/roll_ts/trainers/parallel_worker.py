@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import torch
+from torch.distributed import FileStore
 
 from roll_ts.trainers.megatron import MegatronTrainer
 from roll_ts.trainers.protocol import TrainerConfig
@@ -35,12 +36,12 @@ def run(trainer: MegatronTrainer, checkpoint: Path | None = None) -> dict[str, f
     }
 
 
-def main(rank: int, model: str, out: Path, ports: list[int]) -> None:
+def main(rank: int, model: str, out: Path) -> None:
     """Every layout in turn, in one process: a closed trainer leaves nothing in the way of the next."""
     torch.set_num_threads(1)
-    for (name, layout), port in zip(LAYOUTS.items(), ports, strict=True):
+    for name, layout in LAYOUTS.items():
         config = TrainerConfig(model=model, **SETTINGS, **layout)  # type: ignore[arg-type]
-        trainer = MegatronTrainer(config, rank, 2, "127.0.0.1", port)
+        trainer = MegatronTrainer(config, rank, 2, FileStore(str(out / f"store-{name}"), 2))
         report = run(trainer, out / f"checkpoint-{name}")
         weights = trainer.export()
         if rank == 0:
@@ -54,4 +55,4 @@ def main(rank: int, model: str, out: Path, ports: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), [int(p) for p in sys.argv[4:]])
+    main(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))

@@ -11,12 +11,13 @@ import psutil
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from torch.distributed import HashStore
 
 from roll_ts.trainers.losses import group_advantages
 from roll_ts.trainers.protocol import LogprobMismatch, TrainerConfig
 from roll_ts.trainers.sample import Sample
 from roll_ts.trainers.scratch import ScratchModel, make_model
-from tests.roll_ts.trainers.helpers import TINY, free_port, make_samples, with_logprobs
+from tests.roll_ts.trainers.helpers import TINY, make_samples, with_logprobs
 
 pytestmark = pytest.mark.engines
 
@@ -32,7 +33,7 @@ class Lab:
 
         self.close()
         config = TrainerConfig(model=str(model), **settings)  # type: ignore[arg-type]
-        self.trainer = MegatronTrainer(config, 0, 1, "127.0.0.1", free_port())
+        self.trainer = MegatronTrainer(config, 0, 1, HashStore())
         return self.trainer
 
     def close(self) -> None:
@@ -288,9 +289,9 @@ def test_a_second_trainer_in_the_process_and_a_bad_shape_are_refused(lab: Lab, m
 
     lab.open(model)
     with pytest.raises(RuntimeError, match="one trainer per process"):
-        MegatronTrainer(TrainerConfig(model=str(model)), 0, 1, "127.0.0.1", free_port())
+        MegatronTrainer(TrainerConfig(model=str(model)), 0, 1, HashStore())
     with pytest.raises(ValueError, match="world_size must be divisible by 2, got 1"):
-        MegatronTrainer(TrainerConfig(model=str(model), tensor_parallel=2), 0, 1, "127.0.0.1", free_port())
+        MegatronTrainer(TrainerConfig(model=str(model), tensor_parallel=2), 0, 1, HashStore())
 
 
 def test_a_failed_start_leaves_nothing_in_the_way_of_the_next(lab: Lab, model: Path, tmp_path: Path) -> None:

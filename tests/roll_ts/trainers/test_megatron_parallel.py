@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.distributed import HashStore
 
 from roll_ts.trainers.protocol import TrainerConfig
 from roll_ts.trainers.scratch import make_model
-from tests.roll_ts.trainers.helpers import TINY, free_port
+from tests.roll_ts.trainers.helpers import TINY
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow]
 
@@ -20,17 +21,15 @@ pytestmark = [pytest.mark.engines, pytest.mark.slow]
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with what two processes and one process made of the same samples."""
     from roll_ts.trainers.megatron import MegatronTrainer
-    from tests.roll_ts.trainers.parallel_worker import LAYOUTS, SETTINGS, run
+    from tests.roll_ts.trainers.parallel_worker import SETTINGS, run
 
     out = tmp_path_factory.mktemp("parallel")
     model = make_model(out / "model", 0, TINY)
-    ports = [str(free_port()) for _ in LAYOUTS]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_COMPILE_DISABLE": "1", "GLOO_SOCKET_IFNAME": "lo"}
     command = [sys.executable, "-W", "ignore", "-m", "tests.roll_ts.trainers.parallel_worker"]
     root = Path(__file__).parents[3]
     ranks = [
-        subprocess.Popen([*command, str(rank), str(model), str(out), *ports], env=environment, cwd=root)
-        for rank in range(2)
+        subprocess.Popen([*command, str(rank), str(model), str(out)], env=environment, cwd=root) for rank in range(2)
     ]
     try:
         codes = [rank.wait(timeout=150) for rank in ranks]
@@ -39,7 +38,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Path:
             rank.kill()
             rank.wait()
     assert codes == [0, 0]
-    trainer = MegatronTrainer(TrainerConfig(model=str(model), **SETTINGS), 0, 1, "127.0.0.1", free_port())  # type: ignore[arg-type]
+    trainer = MegatronTrainer(TrainerConfig(model=str(model), **SETTINGS), 0, 1, HashStore())  # type: ignore[arg-type]
     (out / "alone.json").write_text(json.dumps(run(trainer)))
     torch.save(trainer.export(), out / "alone.pt")
     trainer.close()

@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -134,17 +135,18 @@ def test_a_member_that_never_comes_is_named_within_the_deadline(store, absent):
             assert failure.value.missing == (absent,)
             assert failure.value.epoch == 7 and failure.value.rank == MEMBERS.index(member)
             assert f"epoch 7, rank {MEMBERS.index(member)} ({member})" in str(failure.value)
-    assert time.monotonic() - begin < 5.0
+    assert time.monotonic() - begin < 10
 
 
 def test_a_member_that_comes_after_the_epoch_failed_is_told_so_at_once(store):
     group = spec(store, timeout_s=0.3)
     with pytest.raises(SyncError, match=r"no sign of engine-0, engine-1 within 0\.3 s"):
         send(group, store, [])
+    patient = replace(group, timeout_s=60.0)
     begin = time.monotonic()
     with pytest.raises(SyncError, match=r"this epoch has failed before: .*no sign of engine-0"):
-        receive(group, "engine-0")
-    assert time.monotonic() - begin < 0.2
+        receive(patient, "engine-0")
+    assert time.monotonic() - begin < patient.timeout_s / 2
 
 
 def test_a_trainer_whose_store_is_not_there_is_named(store):
@@ -169,7 +171,7 @@ def test_a_receiver_that_dies_in_the_middle_fails_the_others_in_time_and_by_name
             with pytest.raises(SyncError, match=rf"epoch 4, rank {rank} .* failed in .*; no sign of eng") as failure:
                 answer.result(40)
             assert failure.value.missing == ("engine-1",)
-        assert time.monotonic() - begin < 3.0
+        assert time.monotonic() - begin < group.timeout_s / 2
 
 
 def test_a_receiver_that_gives_up_fails_the_others_at_once_though_it_lives(store, monkeypatch):
@@ -190,7 +192,7 @@ def test_a_receiver_that_gives_up_fails_the_others_at_once_though_it_lives(store
         for answer in (sender, survivor):
             with pytest.raises(SyncError, match="epoch 1"):
                 answer.result(30)
-        assert time.monotonic() - begin < 3.0
+        assert time.monotonic() - begin < group.timeout_s / 2
 
 
 def test_a_stranger_and_a_lonely_group_are_refused(store):
