@@ -8,7 +8,6 @@ can still be served (R21).
 from __future__ import annotations
 
 import shutil
-import socket
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from roll_ts.trainers.sample import Sample, SampleBuilder, unpack
 
 if TYPE_CHECKING:
     import torch
+    from torch.distributed import TCPStore
 
 LANES = {"control": 4}
 # What `ReleaseTrainer` calls "state" and "all".
@@ -49,21 +49,28 @@ class TrainerActor:
         pin_process(cores)
         self._config, self._rank, self._world_size = config, rank, world_size
         self._sender: Sender
+        self._store: TCPStore
         self._trainer: Any = None
         self._released: tuple[Part, ...] = ()
         self._weights: dict[str, torch.Tensor] = {}
 
-    def free_port(self) -> int:
-        """A TCP port that is free on this host now."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            return int(probe.getsockname()[1])
+    def host_group(self) -> int:
+        """Host the store where the ranks meet; returns its port. It listens at once, so nobody else can take the
+        port between this call and `boot`."""
+        from roll_ts.weights.rendezvous import open_store
+
+        self._store = open_store("127.0.0.1")
+        return int(self._store.port)
 
     def boot(self, port: int, resume: str | None) -> int:
-        """Build the model and join the group; goes on from the checkpoint `resume` if given. Returns the version."""
+        """Build the model and join the group whose store rank 0 hosts at `port`; goes on from the checkpoint `resume`
+        if given. Returns the version. Raises torch's DistStoreError when the store or a rank does not answer."""
         from roll_ts.trainers.megatron import MegatronTrainer
+        from roll_ts.weights.rendezvous import join_store
 
-        self._trainer = MegatronTrainer(self._config, self._rank, self._world_size, "127.0.0.1", port)
+        if self._rank:
+            self._store = join_store("127.0.0.1", port, self._config.timeout_s)
+        self._trainer = MegatronTrainer(self._config, self._rank, self._world_size, self._store)
         if resume is not None:
             self._trainer.load(resume)
         return int(self._trainer.version)
