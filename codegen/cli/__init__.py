@@ -1,8 +1,9 @@
 """Command line: parses arguments and prints; decides nothing.
 
 stdout carries the result, stderr the talk. Exit status: 0 good, 1 findings, 2 usage, 3 internal error.
-Each module of this package named in `COMMANDS` has `register(subparsers)`, which adds parsers that set
-`run: Callable[[argparse.Namespace], int]`.
+Each module named in `COMMANDS` has `register(subparsers)`, which adds parsers that set
+`run: Callable[[argparse.Namespace], int]`. Only the module of the named command is imported: a commit hook that
+calls `codegen expand --check` pays for nothing else.
 """
 
 from __future__ import annotations
@@ -15,28 +16,35 @@ import traceback
 
 from codegen.diagnostics import UsageError
 
-COMMANDS = (
-    "expand",
-    "patterns",
-    "document",
-    "plan",
-    "drift",
-    "step",
-    "view",
-    "prompts",
-    "importing",
-    "report",
-    "mcp",
-)
+COMMANDS = {
+    "expand": ("expand", "expand VAL and AST annotations into code"),
+    "patterns": ("patterns", "list, show, test and write validation patterns"),
+    "init": ("scaffold", "make the folders of a project; overwrites nothing"),
+    "new": ("scaffold", "begin a design document from a template"),
+    "lint": ("document", "judge design documents"),
+    "diff": ("versions", "what changed in a document, in decisions, methods and steps"),
+    "impact": ("versions", "everything that depends on a decision, goal or method, top-down"),
+    "bump": ("versions", "raise a document's version, with a row in its history"),
+    "review": ("review", "approve a document decision by decision, until aligned"),
+    "status": ("plan", "how far each document is, and what comes next"),
+    "plan": ("plan", "cut Section 5 into steps and write them into Section 6"),
+    "graph": ("plan", "the dependency graph as Mermaid or DOT"),
+    "drift": ("drift", "compare Section 5 with the code"),
+    "sync-from-code": ("drift", "bring Section 5 up to code that moved first"),
+    "adopt": ("drift", "write a Section 5 skeleton from existing code"),
+    "step": ("step", "start, write, verify, review and commit one step"),
+    "view": ("view", "write one self-contained page of a document"),
+    "prompts": ("prompts", "install prompts for an AI command line"),
+    "import": ("importing", "a design document from a folder of another tool"),
+    "report": ("report", "attempts, findings, time, size and validation of each step"),
+    "mcp": ("mcp", "serve this project to agents (MCP over stdio)"),
+}
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    parser = argparse.ArgumentParser(prog="codegen", description=__doc__.splitlines()[0])
-    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in COMMANDS:
-        importlib.import_module(f"codegen.cli.{name}").register(subparsers)
-    args = parser.parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    args = _parser(given[0] if given else "").parse_args(given)
     try:
         return args.run(args)
     except UsageError as error:
@@ -52,3 +60,15 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("codegen: interrupted", file=sys.stderr)
         return 130
+
+
+def _parser(command: str) -> argparse.ArgumentParser:
+    """The parser with the named command; with the summaries of all commands when it names none."""
+    parser = argparse.ArgumentParser(prog="codegen", description=__doc__.splitlines()[0])
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    if command in COMMANDS:
+        importlib.import_module(f"codegen.cli.{COMMANDS[command][0]}").register(subparsers)
+    else:
+        for name, (_, summary) in COMMANDS.items():
+            subparsers.add_parser(name, help=summary)
+    return parser

@@ -1,4 +1,4 @@
-"""`codegen lint`, and the registration of the commands that make, compare and review documents."""
+"""`codegen lint`: judge design documents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from codegen.cli import review, scaffold, versions
 from codegen.cli.common import chosen, difference
 from codegen.diagnostics import FORMATS, Finding, UsageError, exit_status, render, summary
 from codegen.document.codebase import Codebase
@@ -21,14 +20,7 @@ from codegen.document.store import write_document
 
 
 def register(subparsers: argparse._SubParsersAction) -> None:
-    """Add this module's commands, and those of the modules that make, compare and review documents."""
-    scaffold.register(subparsers)
-    _register_lint(subparsers)
-    versions.register(subparsers)
-    review.register(subparsers)
-
-
-def _register_lint(subparsers: argparse._SubParsersAction) -> None:
+    """Add this command."""
     parser = subparsers.add_parser("lint", help="judge design documents")
     parser.add_argument("documents", nargs="*", metavar="DOC", help="path or id (default: all of design/)")
     parser.add_argument("--fix", action="store_true", help="mend what can be mended mechanically")
