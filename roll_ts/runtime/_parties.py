@@ -162,7 +162,7 @@ class TrainerParty:
         fields = {f.name: getattr(self.config.trainer, f.name) for f in dataclasses.fields(TrainerConfig)}
         trainer = TrainerConfig(**fields | {"model": str(self.model)})
         self.actors = start_trainers(self.config, trainer)
-        port = await self.actors[0].free_port.remote()
+        port = await self.actors[0].host_group.remote()
         await self.ask("boot", port, self.config.trainer.resume)
         await self.publish()
 
