@@ -80,7 +80,7 @@ def parse_notation(tag: str, text: str, tags: frozenset[str]) -> Notation:
         raise NotationError(
             f"unexpected text {rest[:40]!r} after {items[-1].id}",
             _skip_blank(text, position),
-            "Put a comma before the next pattern, or ` - ` before a note.",
+            "Put a comma before the next pattern, ` - ` before a note, a blank line before another comment.",
         )
     return Notation(tuple(items), None)
 

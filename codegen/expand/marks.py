@@ -2,6 +2,9 @@
 
 An annotation is the author's line, `# TAG: …`. A remote site opens with `# TAG on PLACE: …`, written by the tool.
 `# END TAG 0a1b2c` seals the block above it. `import x  # TAG import` is a managed import.
+
+An annotation on its own line goes on in the comment line right below it while a bracket is open, and where that
+line's text is indented further than the tag.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import Literal
 from codegen.expand.comments import Comment
 from codegen.expand.grammar import FreeText, Notation, NotationError, OpenBracket, parse_notation
 
+HANGING = 2
 REMOTE_PLACES = ("entry", "return", "else", "elif", "except", "finally", "case", "module")
 
 
@@ -21,7 +25,8 @@ REMOTE_PLACES = ("entry", "return", "else", "elif", "except", "finally", "case",
 class Opener:
     """An annotation, or the opening of a remote site when `place` is set.
 
-    `notation` is None when the text could not be parsed; `problem` then says why.
+    `notation` is None when the text could not be parsed; `problem` then says why. `below` is a comment right below
+    that may have been meant to go on with the note, and does not.
     """
 
     tag: str
@@ -31,6 +36,7 @@ class Opener:
     problem: NotationError | None = None
     problem_place: tuple[int, int] = (0, 0)
     place: str | None = None
+    below: Comment | None = None
 
     @property
     def line(self) -> int:
@@ -107,32 +113,42 @@ class Marks:
         return found
 
     def _read(self, opening: re.Match[str], comments: Sequence[Comment], index: int) -> tuple[Opener, int]:
-        """Parse an annotation, taking further comment lines while a bracket is open."""
+        """Parse an annotation, taking the further comment lines that belong to it."""
         comment = comments[index - 1]
         tag, place = opening[1], opening[2]
         text = comment.text[opening.end() :].rstrip()
         pieces = [(0, comment.line, comment.column + opening.end())]
         used = 0
         while True:
+            below = comments[index + used] if index + used < len(comments) else None
+            if below is not None and not self._adjoins(comment, below, used):
+                below = None
+            goes_on = comment.own_line and below is not None and not place and _hangs(comment, below)
+            notation: Notation | None = None
+            problem: NotationError | None = None
             try:
                 notation = parse_notation(tag, text, self.tags)
-            except OpenBracket as problem:
-                line = comments[index + used] if index + used < len(comments) else None
-                if line is None or not self._continues(comment, line, used):
-                    return self._bad(tag, comment, used, problem, pieces, place), 0
-                more = line.text.removeprefix("#")
+            except OpenBracket as error:
+                if not comment.own_line or below is None:
+                    return self._bad(tag, comment, used, _closable(error, comment), pieces, place), 0
+                problem, goes_on = error, True
+            except NotationError as error:
+                problem, goes_on = error, goes_on and not isinstance(error, FreeText)
+            if goes_on and below is not None:
                 text += "\n"
-                pieces.append((len(text), line.line, line.column + 1))
-                text += more.rstrip()
+                pieces.append((len(text), below.line, below.column + 1))
+                text += below.text.removeprefix("#").rstrip()
                 used += 1
-            except NotationError as problem:
+            elif problem is not None:
                 return self._bad(tag, comment, used, problem, pieces, place), used
             else:
-                return Opener(tag, comment, comment.line + used, notation, place=place), used
+                stray = below if notation and notation.note and not place else None
+                return Opener(tag, comment, comment.line + used, notation, place=place, below=stray), used
 
-    def _continues(self, first: Comment, line: Comment, used: int) -> bool:
+    def _adjoins(self, first: Comment, line: Comment, used: int) -> bool:
+        """Whether a comment stands right below an annotation and is no mark."""
         adjacent = line.own_line and line.line == first.line + used + 1 and line.column == first.column
-        return first.own_line and adjacent and not (self._opener.match(line.text) or self._end.match(line.text))
+        return adjacent and not (self._opener.match(line.text) or self._end.match(line.text))
 
     @staticmethod
     def _bad(
@@ -147,6 +163,23 @@ class Marks:
         where = (line, column + problem.offset - start)
         last = comment.line + (0 if isinstance(problem, OpenBracket) else used)
         return Opener(tag, comment, last, None, problem, where, place)
+
+
+def _hangs(first: Comment, line: Comment) -> bool:
+    """Whether a comment's text is indented further than the tag of the annotation above."""
+    return _indent(line) >= _indent(first) + HANGING
+
+
+def _indent(comment: Comment) -> int:
+    text = comment.text[1:]
+    return len(text) - len(text.lstrip()) if text.strip() else 0
+
+
+def _closable(problem: OpenBracket, comment: Comment) -> OpenBracket:
+    """The problem with a fix that fits: only an annotation on its own line goes on in the next one."""
+    if comment.own_line:
+        return problem
+    return OpenBracket(problem.message, problem.offset, "Close the bracket, or give the annotation a line of its own.")
 
 
 def join_items(notation: Notation, tag: str) -> str:

@@ -85,6 +85,16 @@ def _read(planning: Planning, opener: Opener) -> list[Check]:
     except PlaceError as error:
         planning.find(opener, "error", "no-place", error.message, error.fix)
         return []
+    if opener.below is not None:
+        way = "Indent its text by two more columns" if opener.comment.own_line else "Give the annotation its own line"
+        planning.find(
+            opener,
+            "warning",
+            "stray-comment",
+            f"the comment below is no part of the note: {opener.below.text[:60]}",
+            f"{way} to go on with the note, or put a blank line between.",
+            opener.below.line,
+        )
     for warning in place.warnings:
         planning.find(opener, "warning", "odd-indentation", f"the annotation is {warning}", "Indent it alike.")
     if why := stub_reason(place, planning.path):

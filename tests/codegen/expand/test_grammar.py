@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from codegen.expand.grammar import NotationError, parse_notation
@@ -99,6 +101,61 @@ def test_an_annotation_goes_on_while_a_bracket_is_open() -> None:
     done = expand(text)
     assert "    # ), VAL_FINITE - why\n    if not 0 <= x <= 7:" in done
     assert strip(done) == text and expand(done) == done
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("VAL: VAL_POSITIVE(x) - it is a size", "  and sizes are positive"),
+        ("VAL: VAL_POSITIVE(x)", "     - it is a size and sizes", "     are positive"),
+        ("VAL: VAL_POSITIVE(", "  x) - it is a size", "    and sizes", "  are positive"),
+        ("VAL: VAL_POSITIVE(x),", "  VAL_FINITE(x)", "  - it is a size and sizes are positive"),
+    ],
+)
+def test_an_annotation_goes_on_in_a_comment_that_hangs_below_it(lines: tuple[str, ...]) -> None:
+    comments = "".join(f"    # {line}\n" for line in lines)
+    done = expand(f"def take(x):\n{comments}    return x\n")
+    assert f"def take(x):\n{comments}    if not" in done.removeprefix("import math  # VAL import\n")
+    message = " ".join(re.findall(r'"(.*?)"', done.replace('"\n            "', "")))
+    assert "positive, got {x!r} - it is a size and sizes are positive" in message
+    assert strip(done) == f"def take(x):\n{comments}    return x\n" and expand(done) == done
+
+
+def test_a_hanging_comment_that_goes_on_with_nothing_is_an_error_at_its_place() -> None:
+    text = "def take(x):\n    # VAL: VAL_POSITIVE(x)\n    #     y = x\n    return x\n"
+    (finding,) = report(text).findings
+    assert (finding.line, finding.column, finding.code) == (3, 11, "bad-annotation")
+    assert "unexpected text 'y = x'" in finding.message and "a blank line" in (finding.fix or "")
+    assert expand(text.replace("(x)\n", "(x)\n\n"))
+
+
+def test_a_comment_below_a_note_that_does_not_hang_is_named() -> None:
+    text = "def take(x):\n    # VAL: VAL_POSITIVE(x) - sizes are\n    # positive\n    return x\n"
+    (finding,) = report(text).findings
+    assert (finding.severity, finding.line, finding.code) == ("warning", 3, "stray-comment")
+    done = expand(text)
+    assert 'sizes are")' in done and "# END VAL" in done.split("    # positive")[0]
+    assert [f.code for f in report(done).findings] == ["stray-comment"] and expand(done) == done
+    for other in ("\n    # positive", "    # AST: AST_INVARIANT(x)", "  # positive"):
+        assert report(text.replace("    # positive", other)).findings == ()
+    assert report(text.replace(" - sizes are", "")).findings == ()
+
+
+def test_a_note_behind_code_does_not_go_on_and_says_so() -> None:
+    text = "def take(\n    x,  # VAL: VAL_POSITIVE - sizes are\n        #   positive\n):\n    return x\n"
+    (finding,) = report(text).findings
+    assert (finding.line, finding.code) == (3, "stray-comment") and "its own line" in (finding.fix or "")
+    open_bracket = "def take(x):\n    y = x  # VAL: VAL_EQUAL(y,\n           #        1)\n    return y\n"
+    (finding,) = report(open_bracket).findings
+    assert (finding.line, finding.code) == (2, "bad-annotation") and "a line of its own" in (finding.fix or "")
+
+
+def test_a_block_between_an_annotation_and_the_rest_of_its_note_moves_below_both() -> None:
+    done = expand("def take(x):\n    # VAL: VAL_POSITIVE(x) - sizes are\n    return x\n")
+    torn = done.replace("    return x", "    #   positive\n    return x")
+    mended = expand(torn)
+    assert mended.startswith("def take(x):\n    # VAL: VAL_POSITIVE(x) - sizes are\n    #   positive\n    if")
+    assert "sizes are positive" in mended and expand(mended) == mended
 
 
 def test_an_open_bracket_does_not_swallow_the_next_annotation() -> None:
