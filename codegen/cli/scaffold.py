@@ -11,15 +11,13 @@ from codegen.diagnostics import UsageError
 from codegen.document.locate import project_root
 from codegen.document.scaffold import document_text, init_project, new_document, template_text
 
-RUFF = """[tool.ruff.lint]
-task-tags = ["VAL", "AST"]   # annotations are no commented-out code
-"""
-
 
 def register(subparsers: argparse._SubParsersAction) -> None:
     """Add these commands."""
     parser = subparsers.add_parser("init", help="make the folders of a project; overwrites nothing")
     parser.add_argument("path", nargs="?", type=Path, default=Path(), help="the project's folder (default: here)")
+    help = "also write the settings for ruff that annotations and generated code need"
+    parser.add_argument("--linter-settings", action="store_true", help=help)
     parser.set_defaults(run=run_init)
     parser = subparsers.add_parser("new", help="begin a design document from a template")
     parser.add_argument("id", nargs="?", help="its id, also the name of the file; asked for when not given")
@@ -37,11 +35,36 @@ def run_init(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.path}: is a file; name a folder")
     for item in init_project(args.path):
         print(f"{'made' if item.made else 'kept'} {item.path}")
-    pyproject = args.path / "pyproject.toml"
-    if not pyproject.exists() or "task-tags" not in pyproject.read_text(encoding="utf-8"):
-        print(f"For ruff, put into {pyproject}:\n\n{RUFF}", file=sys.stderr)
+    status = _linter_settings(args.path, args.linter_settings)
     print("Next: codegen new ID --title TITLE --roots PACKAGE", file=sys.stderr)
-    return 0
+    return status
+
+
+def _linter_settings(folder: Path, write: bool) -> int:
+    """Show, or write where that is safe, what the project's settings for ruff lack; 1 when it was to and is not."""
+    from codegen.expand.files import NotWritten, replace_file
+    from codegen.expand.linters import RULES, offer_settings
+    from codegen.patterns import load_library
+
+    offer = offer_settings(folder, load_library(folder).tags())
+    if not offer.missing:
+        return 0
+    if write and offer.new is not None:
+        try:
+            if offer.path.exists():
+                replace_file(str(offer.path), offer.old, offer.new)
+            else:
+                offer.path.write_bytes(offer.new)
+        except NotWritten as error:
+            raise UsageError(f"{offer.path}: {error}; {error.fix}") from error
+        print(f"made {offer.path}: {', '.join(offer.missing)}")
+        return 0
+    why = "has some of these keys, or the table in another form; add by hand" if write else "for ruff, add"
+    print(f"{offer.path}: {why}:\n\n{offer.toml}", file=sys.stderr)
+    for reason in dict.fromkeys(RULES[rule] for rule in offer.missing.get("ignore", ())):
+        rules = ", ".join(rule for rule in offer.missing["ignore"] if RULES[rule] == reason)
+        print(f"  {rules}: {reason}", file=sys.stderr)
+    return int(write)
 
 
 def run_new(args: argparse.Namespace) -> int:
