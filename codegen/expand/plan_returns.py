@@ -7,6 +7,7 @@ checks see the state it leaves.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from codegen.expand.canonical import HOLE
 from codegen.expand.model import HOLE_NAME, SiteError
@@ -27,6 +28,7 @@ def plan_returns(planning: Planning, scope: Scope) -> None:
         raise SiteError("no-place", "the function's body stands on its header's line", "Give it lines of its own.")
     exits = returns_of(body)
     if is_generator(function):
+        _gives_a_result(function.name, exits, scope)
         message = f"{function.name} is a generator: `result` is what its return gives, not what it yields"
         planning.find(opener, "warning", "generator", message, "Check each value where it is yielded.")
     for leaving in exits:
@@ -36,6 +38,16 @@ def plan_returns(planning: Planning, scope: Scope) -> None:
     elif not exits:
         message = f"{function.name} never returns, so nothing is checked"
         planning.find(opener, "warning", "never-returns", message, "Remove the annotation.")
+
+
+def _gives_a_result(name: str, exits: Sequence[Exit], scope: Scope) -> None:
+    """Refuse a claim about the result of a generator that only yields: its result is always None."""
+    if any(check.uses_result for check in scope.on_return) and all(leave.statement.value is None for leave in exits):
+        raise SiteError(
+            "generator",
+            f"{name} yields and returns no value, so `result` is always None",
+            "Bind each value before it is yielded, and check it there.",
+        )
 
 
 def _at_return(planning: Planning, scope: Scope, leaving: Exit) -> None:

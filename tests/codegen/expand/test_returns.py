@@ -147,6 +147,18 @@ def test_19_in_a_generator_result_is_what_return_gives() -> None:
         list(take(5))
 
 
+@pytest.mark.parametrize("body", ["yield x", "yield x\n    return", "return (yield x) and None", "yield from x"])
+def test_19_a_claim_about_the_result_of_a_generator_that_only_yields_is_refused(body: str) -> None:
+    text = f"# AST: AST_ENSURES(result == 3)\ndef take(x):\n    {body}\n"
+    if "and None" in body:
+        assert warnings(text) == ["generator"]
+        return
+    assert problem(text)[:2] == (1, "generator") and "`result` is always None" in problem(text)[2]
+    assert warnings(text.replace("result == 3", "x is not None")) in ([], ["generator"])
+    state = text.replace("ENSURES(result == 3)", "POSTCONDITION(x is not None)")
+    assert warnings(state) == ["generator"] and expand(state)
+
+
 def test_19_values_are_checked_where_they_are_yielded() -> None:
     text = "def take(xs):\n    for x in xs:\n        # VAL: VAL_POSITIVE(x)\n        yield x\n"
     take = run(text)["take"]
