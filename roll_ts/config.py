@@ -18,7 +18,7 @@ import yaml
 from roll_ts.core.policies import POLICIES
 from roll_ts.core.settings import Deadlines, Layout, Problem, Settings
 from roll_ts.trainers.protocol import TrainerConfig
-from roll_ts.typed_yaml import TypedReader, parse_yaml
+from roll_ts.typed_yaml import parse_yaml, read_checked
 
 Policy = Literal["colocated", "disaggregated", "time_sharing"]
 
@@ -211,28 +211,13 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> RunConfig | 
         problems += more
     from roll_ts.config_check import check_config
 
-    reader = TypedReader()
-    config: RunConfig = reader.read(RunConfig, data)
-    problems += reader.problems
-    problems += [problem for problem in check_config(config) if not _follows(problem, reader)]
-    return problems or config
+    config, found = read_checked(RunConfig, data, check_config)
+    return problems + found or config
 
 
 def dump_config(config: RunConfig) -> str:
     """The configuration as YAML that `load_config` reads back to an equal one."""
     return yaml.safe_dump(_plain(config), sort_keys=False)
-
-
-def _follows(problem: Problem, reader: TypedReader) -> bool:
-    """Whether the problem only repeats one that was met while reading: the value it complains of is not the user's."""
-    told = {earlier.key for earlier in reader.problems}
-    section = problem.key.split(".")[0]
-    return (
-        any(problem.key == key or problem.key.startswith((f"{key}.", f"{key}[")) for key in told)
-        or any(key.split(".")[0] == section for key in reader.invented)
-        or any(key.rsplit(".", 1)[-1] in problem.wrong for key in reader.invented)
-        or "" in reader.invented
-    )
 
 
 def _resolved(data: Mapping[str, Any], overrides: Sequence[str]) -> tuple[dict[str, Any], list[Problem]]:

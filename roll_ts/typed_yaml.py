@@ -13,13 +13,17 @@ import math
 import re
 import types
 import typing
-from collections.abc import Mapping
-from typing import Any, Literal, NoReturn, Union
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NoReturn, TypeVar, Union
 
 import yaml
 
 from roll_ts.core.settings import Problem
 
+T = TypeVar("T")
+
+_GUESSES = range(3)
+_TOP = "(top)"
 _SHOWN = 60
 
 
@@ -65,28 +69,44 @@ def parse_yaml(text: str, where: str) -> tuple[Any, list[Problem]]:
     ]
 
 
+def read_checked(schema: type[T], data: Any, check: Callable[[T], list[Problem]]) -> tuple[T, list[Problem]]:
+    """`data` as a `schema`, and every problem: those met while reading, and those `check` finds in what could be read.
+
+    What could not be read is guessed for `check`, in several ways; a finding that depends on the guess is left out, and
+    so is one about a key that has been told already.
+    """
+    reader = _Reader(0)
+    value = reader.read(schema, data, "")
+    found = check(value)
+    if reader.problems:
+        others = [set(check(_Reader(guess).read(schema, data, ""))) for guess in _GUESSES[1:]]
+        told = tuple(problem.key for problem in reader.problems)
+        found = [p for p in found if all(p in other for other in others) and not _is_told(p.key, told)]
+    return value, reader.problems + found
+
+
+def _is_told(key: str, told: tuple[str, ...]) -> bool:
+    return _TOP in told or any(key == k or key.startswith((f"{k}.", f"{k}[")) for k in told)
+
+
 class _Unusable(Exception):
     """The value at this place cannot be used; its problem is noted."""
 
 
-class TypedReader:
-    """Builds dataclasses from plain data; `problems` collects what is wrong on the way.
+class _Reader:
+    """Builds dataclasses from plain data; `problems` collects what is wrong on the way. A bad value is replaced by the
+    field's default, or, where there is none, by the `guess`-th stand-in of its type."""
 
-    With problems the result is a stand-in, good for finding further problems: a bad value is replaced by the field's
-    default, or, where there is none, by a value of its type; the keys of the latter are in `invented`.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, guess: int) -> None:
         self.problems: list[Problem] = []
-        self.invented: set[str] = set()
+        self._guess = guess
 
-    def read(self, schema: Any, data: Any, key: str = "") -> Any:
+    def read(self, schema: Any, data: Any, key: str) -> Any:
         """`data` as a value of `schema`."""
         try:
             return self._read(schema, data, key)
         except _Unusable:
-            self.invented.add(key)
-            return _stand_in(schema)
+            return _stand_in(schema, self._guess)
 
     def _read(self, schema: Any, data: Any, key: str) -> Any:
         if dataclasses.is_dataclass(schema):
@@ -112,7 +132,7 @@ class TypedReader:
 
     def _dataclass(self, schema: Any, data: Any, key: str) -> Any:
         if not isinstance(data, Mapping):
-            self._refuse(key or "(top)", data, "must be a mapping of keys to values", "indent its keys below it")
+            self._refuse(key or _TOP, data, "must be a mapping of keys to values", "indent its keys below it")
         hints = typing.get_type_hints(schema)
         fields = {f.name: f for f in dataclasses.fields(schema) if f.init}
         for name in data:
@@ -130,8 +150,7 @@ class TypedReader:
             if default is not dataclasses.MISSING:
                 return default
             self._note(key, dataclasses.MISSING, "is missing", f"add {spec.name}: {_example(schema)}")
-            self.invented.add(key)
-            return _stand_in(schema)
+            return _stand_in(schema, self._guess)
         if default is dataclasses.MISSING:
             return self.read(schema, data[spec.name], key)
         try:
@@ -182,8 +201,8 @@ def _example(schema: Any) -> str:
     return _EXAMPLES.get(schema, "…")
 
 
-def _stand_in(schema: Any) -> Any:
-    """Some value of the type."""
+def _stand_in(schema: Any, guess: int) -> Any:
+    """Some value of the type, a different one for each of the guesses where the type has so many."""
     if dataclasses.is_dataclass(schema):
         hints = typing.get_type_hints(schema)
         required = [
@@ -191,13 +210,20 @@ def _stand_in(schema: Any) -> Any:
             for f in dataclasses.fields(schema)
             if f.init and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
         ]
-        return schema(**{name: _stand_in(hints[name]) for name in required})  # type: ignore[operator]
+        return schema(**{name: _stand_in(hints[name], guess) for name in required})  # type: ignore[operator]
     origin = typing.get_origin(schema)
     if origin is Literal:
-        return typing.get_args(schema)[0]
+        allowed = typing.get_args(schema)
+        return allowed[guess % len(allowed)]
     if origin in (Union, types.UnionType):
         return None
-    return () if origin is tuple else {} if origin in (Mapping, dict) else schema()
+    if origin is tuple:
+        return (_stand_in(typing.get_args(schema)[0], guess),) if guess else ()
+    if origin in (Mapping, dict):
+        return {}
+    return {int: (0, 1, 1 << 16), float: (0.0, 1.0, 1e6), bool: (False, True, False), str: ("", "a", "b")}[schema][
+        guess
+    ]
 
 
 def _join(key: str, name: Any) -> str:

@@ -59,10 +59,15 @@ def register(spec: EnvSpec) -> None:
     _REGISTRY[spec.name] = spec
 
 
+def known_environments() -> list[str]:
+    """The names of all registered environments, sorted."""
+    _load_shipped()
+    return sorted(_REGISTRY)
+
+
 def env_spec(name: str) -> EnvSpec:
     """The registered spec. Raises KeyError naming the known environments."""
-    _load_shipped()
-    known = sorted(_REGISTRY)
+    known = known_environments()
     # VAL: VAL_ONE_OF(name, known, error=KeyError) - no environment has another name
     if name not in known:
         raise KeyError(

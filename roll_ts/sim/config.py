@@ -18,7 +18,7 @@ from roll_ts.sim import cost as costs
 from roll_ts.sim import workload as workloads
 from roll_ts.sim.cost import CostModel
 from roll_ts.sim.workload import Quantiles, Workload
-from roll_ts.typed_yaml import TypedReader, parse_yaml
+from roll_ts.typed_yaml import parse_yaml, read_checked
 
 TABLES = (
     "turns", "prompt_tokens", "reply_tokens", "observation_tokens", "wait_seconds", "reset_seconds",
@@ -131,17 +131,14 @@ def load_simulation(path: str | Path) -> SimulationConfig | list[Problem]:
     data, problems = parse_yaml(text, str(path))
     if problems and data is None:
         return problems
-    reader = TypedReader()
-    config: SimulationConfig = reader.read(SimulationConfig, data)
-    problems += reader.problems
-    problems += _check_cost(config.cost) + _check_tables(config.workload)
-    # what the parts say to each other is worth saying only when each part is right by itself
-    return problems or check_simulation(config) or config
+    config, found = read_checked(SimulationConfig, data, check_simulation)
+    return problems + found or config
 
 
 def check_simulation(config: SimulationConfig) -> list[Problem]:
     """All problems that well-typed values have with each other."""
-    found: list[Problem] = []
+    parts = _check_cost(config.cost) + _check_tables(config.workload)
+    found = list(parts)
     if config.steps < 1:
         found.append(Problem("steps", str(config.steps), "must be at least 1", "set steps to 1 or more"))
     if not config.schemes:
@@ -154,7 +151,8 @@ def check_simulation(config: SimulationConfig) -> list[Problem]:
         factor = getattr(config.workload, name)
         if not factor > 0:
             found.append(Problem(f"workload.{name}", repr(factor), "must be positive", "use 1 for no change"))
-    found += config.cost_model().problems() + config.work().problems()
+    if not parts:  # neither can be built from parts that are wrong
+        found += config.cost_model().problems() + config.work().problems()
     for index, scheme in enumerate(config.schemes):
         settings = config.settings(scheme)
         own = check_settings(settings) + make_policy(scheme.policy).check(settings)
@@ -176,9 +174,8 @@ def _check_cost(given: Mapping[str, Any]) -> list[Problem]:
     preset = rest.pop("preset", "dense_8b")
     if preset not in costs.PRESETS:
         return [Problem("cost.preset", repr(preset), "is no cost model", f"use one of {', '.join(costs.PRESETS)}")]
-    reader = TypedReader()
-    reader.read(CostModel, dataclasses.asdict(costs.PRESETS[preset]) | rest, "cost")
-    return reader.problems
+    _, found = read_checked(CostModel, dataclasses.asdict(costs.PRESETS[preset]) | rest, lambda cost: [])
+    return [problem._replace(key=f"cost.{problem.key}") for problem in found]
 
 
 def _check_tables(options: WorkloadOptions) -> list[Problem]:

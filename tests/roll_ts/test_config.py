@@ -70,6 +70,21 @@ def test_a_finding_that_only_follows_from_another_is_not_told() -> None:
     assert set(bad("rollout.max_context_tokens=many")) == {"rollout.max_context_tokens"}
     assert set(bad("layout=none")) == {"layout"}
     assert set(bad("environment=frozen_lake")) == {"environment"}
+    assert set(bad("policy=time_shering")) == {"policy"}
+    assert set(bad("layout.ranks=none")) == {"layout.ranks"}
+
+
+def test_a_mistake_hides_no_other_of_its_section() -> None:
+    wanted = {"rollout.groups_per_batch", "rollout.async_ratio", "environment.name", "layout", "policy"}
+    found = bad(
+        "rollout.groups_per_batch=eight",
+        "rollout.async_ratio=-0.5",
+        "environment.name=frozen_leak",
+        "layout.ranks=[[0],[77]]",
+        "policy=time_shering",
+    )
+    assert set(found) == wanted
+    assert "frozen_lake" in found["environment.name"].fix
 
 
 def test_a_key_given_twice_is_a_mistake(tmp_path: Path) -> None:
