@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from codegen.patterns import Pattern, load_library, run_examples
@@ -30,6 +32,25 @@ def test_a_weakened_check_fails_an_example(pattern: Pattern) -> None:
             if all(result.status == "passed" for result in results):
                 survivors.append(f"{examples[0].use}: {what}")
     assert not survivors
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda p: p.id)
+def test_a_message_shows_name_rule_and_note_whole_however_long_they_are(pattern: Pattern) -> None:
+    note = "because " * 100 + "so"
+    for example in pattern.examples:
+        others = pattern.placement == "wrap" and not str(example.message).startswith("check: ")
+        if example.message is None or example.note is not None or others:
+            continue
+        use = f"{example.use[:-1]}, about=reason)" if example.use.endswith(")") else f"{example.use}(about=reason)"
+        told = replace(
+            example,
+            use=use,
+            note=note,
+            given=f"{example.given}\nreason = 'r' * 900",
+            message=f"{example.message} (reason='{'r' * 199}) - {note}",
+        )
+        result = run_example(pattern, told, render_example(pattern, told))
+        assert result.status in ("passed", "skipped"), result.detail
 
 
 def test_the_library_has_at_least_25_patterns_and_150_examples() -> None:
