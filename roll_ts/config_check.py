@@ -5,7 +5,6 @@ policy, the model, the environment and this machine. Imports nothing heavy, so t
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 import os
 from collections.abc import Mapping
@@ -139,16 +138,14 @@ def _check_tensor_parallel(sizes: Mapping[str, int], config: RunConfig) -> list[
 
 
 def _check_environment(config: RunConfig) -> list[Problem]:
-    from roll_ts.envs.protocol import env_spec, known_environments, make_env
+    from roll_ts.envs.registry import env_spec, make_env
     from roll_ts.envs.tokenizer import DEFAULT_ALPHABET
 
     options = config.environment
-    known_names = known_environments()
-    if options.name not in known_names:
-        near = difflib.get_close_matches(options.name, known_names, n=1)
-        fix = f"did you mean {near[0]!r}?" if near else "use a known environment, or register yours"
-        return [Problem("environment.name", repr(options.name), f"is none of {', '.join(known_names)}", fix)]
-    spec = env_spec(options.name)
+    try:
+        spec = env_spec(options.name)
+    except ValueError as error:
+        return [Problem("environment.name", repr(options.name), str(error), "name one of ours, or the path of yours")]
     known = inspect.signature(spec.factory).parameters
     strange = sorted(set(spec.alphabet) - set(DEFAULT_ALPHABET)) if config.model.scratch is not None else []
     found = [

@@ -12,11 +12,12 @@ command -v "$python" >/dev/null || python=python3
 }
 
 [ -x .venv/bin/python ] || "$python" -m venv .venv
+echo "setup: installing the locked packages into .venv; from a cold cache this takes some minutes" >&2
 locks=(-r requirements/cpu.lock -r requirements/dev.lock)
-if ! .venv/bin/python -m pip install --quiet --no-deps "${locks[@]}"; then
+if ! .venv/bin/python -m pip install -qq --no-deps "${locks[@]}"; then
     echo "setup: pip could not install the lock; trying uv, which knows where CPU builds of torch are" >&2
-    .venv/bin/python -m pip install --quiet uv
+    .venv/bin/python -m pip install -qq uv
     .venv/bin/uv pip install --quiet --python .venv/bin/python --torch-backend=cpu --no-deps "${locks[@]}"
 fi
-.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+.venv/bin/python -m pip install -qq --no-deps --no-build-isolation --editable .
 touch .venv/.ready

@@ -16,7 +16,7 @@ from typing import Any
 
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv, generate_random_map
 
-from roll_ts.envs.protocol import EnvSpec, register
+from roll_ts.envs.protocol import EnvSpec
 
 ACTIONS = "LDRU"
 CELLS = "SFHG"
@@ -225,4 +225,4 @@ def _check_map(desc: Sequence[str]) -> None:
     # END VAL 6a3a6a
 
 
-register(EnvSpec("frozen_lake", FrozenLake, ALPHABET))
+SPEC = EnvSpec("frozen_lake", FrozenLake, ALPHABET)

@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from roll_ts.envs.protocol import Environment, make_env
+from roll_ts.envs.protocol import Environment
+from roll_ts.envs.registry import make_env
 from roll_ts.runtime.session import start_actor
 
 LANES = {"data": 1, "poll": 1}

@@ -84,7 +84,7 @@ def test_a_mistake_hides_no_other_of_its_section() -> None:
         "policy=time_shering",
     )
     assert set(found) == wanted
-    assert "frozen_lake" in found["environment.name"].fix
+    assert "did you mean 'frozen_lake'?" in found["environment.name"].wrong
 
 
 def test_a_key_given_twice_is_a_mistake(tmp_path: Path) -> None:

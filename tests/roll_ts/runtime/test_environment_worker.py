@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from roll_ts.envs import protocol
+from roll_ts.envs.protocol import EnvSpec
 from roll_ts.runtime.environment_worker import EnvironmentWorker, Reply, Step
 
 
@@ -35,16 +35,14 @@ class Scripted:
         Scripted.closed += 1
 
 
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> None:
-    protocol.register(protocol.EnvSpec("scripted", Scripted, ""))
+SPEC = EnvSpec("scripted", Scripted, "")
 
 
 @pytest.fixture
 def worker() -> Iterator[EnvironmentWorker]:
     Scripted.gate.clear()
     Scripted.closed = 0
-    yield EnvironmentWorker("scripted", {}, 4)
+    yield EnvironmentWorker(f"{__name__}:SPEC", {}, 4)
     Scripted.gate.set()
 
 
