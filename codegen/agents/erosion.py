@@ -7,6 +7,7 @@ keeps its annotations, guards and asserts. In a test file whatever was there sta
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
@@ -17,6 +18,7 @@ from codegen.drift.signatures import read_definitions
 from codegen.expand.unmanaged import find_unmanaged
 
 _DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SWEEPING = {"pytestmark", "collect_ignore", "collect_ignore_glob", "__test__", "skip", "importorskip", "exit", "_exit"}
 
 
 def is_test(path: str) -> bool:
@@ -51,11 +53,10 @@ def lost_validations(path: str, old: str, new: str | None, own: Iterable[str]) -
 
 
 def weakened_tests(path: str, old: str, new: str | None) -> list[Finding]:
-    """Tests, helpers and module code of `old` that `new` lacks or changed, and new marks that skip."""
+    """Tests, helpers and module code of `old` that `new` lacks or changed, and what is new and acts on them all."""
     fix = "Put it back. If the test is wrong, a person changes it, or allows it with --allow AUD006."
-    before = dict(_parts(ast.parse(old).body, ""))
-    tree = ast.parse(new or "")
-    after = dict(_parts(tree.body, ""))
+    known, tree = ast.parse(old), ast.parse(new or "")
+    before, after = dict(_parts(known.body, "")), dict(_parts(tree.body, ""))
     findings: list[Finding] = []
     for name, (shape, _) in before.items():
         if name in after and after[name][0] == shape:
@@ -63,7 +64,24 @@ def weakened_tests(path: str, old: str, new: str | None) -> list[Finding]:
         line = after[name][1] if name in after else 0
         what = "was changed" if name in after else "was removed"
         findings.append(Finding(path, line, 0, "AUD006", f"{_named(name)}, there before this step, {what}", fix=fix))
-    return findings
+    bound = _bindings(known)
+    for name, shapes in _bindings(tree).items():
+        for shape, line in shapes.items():
+            if name in bound and shape not in bound[name]:
+                message = f"{name}, there before this step, means something else now"
+                findings.append(Finding(path, line, 0, "AUD006", message, fix=fix))
+    return [*findings, *sweeping(path, new or "", old)]
+
+
+def sweeping(path: str, new: str, old: str | None) -> list[Finding]:
+    """What is new in a test file and acts on tests that it does not name: marks, hooks, automatic fixtures, skips."""
+    known = {shape for shape, _, _ in _sweeps(ast.parse(old or "").body)}
+    fix = "Name the tests that it is for. A person may allow it with --allow AUD006."
+    return [
+        Finding(path, line, 0, "AUD006", f"`{text}` acts on all tests, also on those there before this step", fix=fix)
+        for shape, text, line in _sweeps(ast.parse(new).body)
+        if shape not in known
+    ]
 
 
 def empty_tests(path: str, new: str, old: str | None) -> list[Finding]:
@@ -120,3 +138,40 @@ def _checks(node: ast.AST) -> bool:
         name = ast.unparse(node.func).rpartition(".")[2].lower()
         return name.startswith(("assert", "raises", "warns", "fail", "check", "expect"))
     return False
+
+
+def _bindings(tree: ast.Module) -> dict[str, dict[str, int]]:
+    """What each name of a module is bound to by imports and assignments, with the lines."""
+    found: dict[str, dict[str, int]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            origin = f"{'.' * node.level}{node.module or ''}:" if isinstance(node, ast.ImportFrom) else ""
+            for each in node.names:
+                name = each.asname or each.name.partition(".")[0]
+                found.setdefault(name, {})[f"{origin}{each.name if each.asname or origin else name}"] = node.lineno
+        elif not isinstance(node, (*_DEFS, ast.ClassDef)):
+            for part in ast.walk(node):
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store | ast.Del):
+                    found.setdefault(part.id, {})[ast.dump(node)] = node.lineno
+        else:
+            found.setdefault(node.name, {})["defined"] = node.lineno
+    return found
+
+
+def _sweeps(body: list[ast.stmt]) -> Iterator[tuple[str, str, int]]:
+    for node in body:
+        text = ast.unparse(node).partition("\n")[0]
+        if isinstance(node, ast.ClassDef):
+            yield from _sweeps(node.body)
+        elif isinstance(node, _DEFS):
+            automatic = any("autouse=True" in ast.unparse(each) for each in node.decorator_list)
+            if automatic or node.name.startswith("pytest_") or node.name == "load_tests":
+                yield ast.dump(node), f"def {node.name}", node.lineno
+        elif isinstance(node, ast.Raise) or _SWEEPING & set(re.findall(r"\w+", _heads(node))):
+            yield ast.dump(node), text, node.lineno
+
+
+def _heads(node: ast.stmt) -> str:
+    """What a loose statement assigns to, and what it calls."""
+    names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+    return " ".join([*names, *(ast.unparse(part.func) for part in ast.walk(node) if isinstance(part, ast.Call))])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from codegen.agents.erosion import empty_tests, is_test, lost_validations, weakened_tests
+from codegen.agents.erosion import empty_tests, is_test, lost_validations, sweeping, weakened_tests
+from codegen.agents.guard import printable
 from codegen.agents.swallowed import placeholders, swallowed
 from codegen.agents.tree import Tree
 from codegen.diagnostics import Finding
@@ -42,7 +44,7 @@ def defensive_audit(tree: Tree, target: Target) -> list[Finding]:
             names.append(f"{documented.entry.id} {documented.definition.name}")
     for entry in target.entries:
         fences += [fence.code for fence in entry.fences if _syntax("", fence.code) is None]
-    findings: list[Finding] = []
+    findings = _ignored(tree, target)
     for path in own_changes(tree, target):
         if not path.endswith(".py"):
             continue
@@ -50,7 +52,7 @@ def defensive_audit(tree: Tree, target: Target) -> list[Finding]:
         old = tree.git.show(tree.base, path)
         if _syntax(path, old):
             old = None  # what was no Python before cannot be compared
-        new = file.read_text(encoding="utf-8") if file.is_file() else None
+        new = file.read_bytes().decode("utf-8", "surrogateescape") if file.is_file() else None
         broken = _syntax(path, new)
         if broken:
             findings.append(broken)
@@ -59,7 +61,10 @@ def defensive_audit(tree: Tree, target: Target) -> list[Finding]:
             findings += swallowed(path, new, [text for text in (old, *fences) if text])
             findings += placeholders(path, new, names)
         if is_test(path):
-            findings += weakened_tests(path, old, new) if old is not None else []
+            if old is not None:
+                findings += weakened_tests(path, old, new)
+            elif new is not None and path.endswith("conftest.py"):
+                findings += sweeping(path, new, old)
             findings += empty_tests(path, new, old) if new is not None else []
         elif old is not None:
             module = path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -74,7 +79,7 @@ def patch(tree: Tree, target: Target) -> str:
         return ""
     tree.git.run("add", "--intent-to-add", "--all", "--", *map(literal, paths))
     text = tree.git.run("diff", "--binary", "--no-color", "--no-ext-diff", tree.base, "--", *map(literal, paths))
-    tree.settle()
+    tree.unstage()
     return text
 
 
@@ -85,21 +90,39 @@ def diff_size(tree: Tree, target: Target) -> dict[str, tuple[int, int]]:
         return {}
     tree.git.run("add", "--intent-to-add", "--all", "--", *map(literal, paths))
     text = tree.git.run("diff", "--numstat", "-z", "--no-renames", tree.base, "--", *map(literal, paths))
-    tree.settle()
+    tree.unstage()
     found: dict[str, tuple[int, int]] = {}
     for line in filter(None, text.split("\0")):
         added, removed, path = line.split("\t", 2)
         count = (int(added), int(removed)) if added.isdigit() and removed.isdigit() else (0, 0)
-        found[path.removeprefix(tree.git.prefix())] = count
+        found[printable(path.removeprefix(tree.git.prefix()))] = count
     return found
 
 
+def _ignored(tree: Tree, target: Target) -> list[Finding]:
+    """Files of the step that git ignores: they would be missing where the step goes."""
+    names = [literal(path) for path in target.step.files if "*" not in path]
+    found = tree.git.run("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *names) if names else ""
+    fix = "Use another name, or a person changes `.gitignore`."
+    return [
+        Finding(path, 0, 0, "RUN010", "is ignored by git, so the step would lack it", fix=fix)
+        for path in found.split("\0")
+        if path in target.step.files
+    ]
+
+
 def _syntax(path: str, text: str | None) -> Finding | None:
+    """What keeps a file from being read as Python, by the compiler and by the walks over its tree."""
     try:
         compile(text or "", path, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", 0) or 0
-        return Finding(path, line, 0, "AUD008", f"is not Python: {error}", fix="Mend it.")
+        ast.dump(ast.parse(text or ""))
+    except SyntaxError as error:
+        return Finding(path, error.lineno or 0, 0, "AUD008", f"is not Python: {error}", fix="Mend it.")
+    except UnicodeEncodeError:
+        return Finding(path, 0, 0, "AUD008", "is not text in UTF-8", fix="Mend it.")
+    except (ValueError, RecursionError, MemoryError) as error:
+        why = str(error) or "nested too deeply"
+        return Finding(path, 0, 0, "AUD008", f"cannot be read as Python: {why}", fix="Mend it.")
     return None
 
 

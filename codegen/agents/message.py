@@ -14,6 +14,7 @@ from codegen.diagnostics import Finding
 MOST_FINDINGS = 40
 OUTPUT_LINES = 80
 OUTPUT_CHARACTERS = 8000
+_CONTROL = re.compile("\x1b\\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")  # colours, and what no argument may hold
 
 
 def message(
@@ -29,7 +30,7 @@ def message(
     """The prompt of a round. Errors come first; notes are left out, as is all but the end of a long output."""
     ordered = sorted((f for f in findings if f.severity != "note"), key=lambda f: f.severity != "error")
     shown = ordered[:MOST_FINDINGS]
-    tail = "\n".join(output.rstrip().split("\n")[-OUTPUT_LINES:])[-OUTPUT_CHARACTERS:]
+    tail = "\n".join(_CONTROL.sub("", output).rstrip().split("\n")[-OUTPUT_LINES:])[-OUTPUT_CHARACTERS:]
     longest = max((len(run) for run in re.findall("`+", tail)), default=0)
     environment = SandboxedEnvironment(
         undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True

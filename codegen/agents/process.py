@@ -1,6 +1,7 @@
 """Run the agent's program: its input, a deadline, a cap on its output, and nothing of it left running.
 
-The program leads a process group of its own, which is ended as a whole. All it says goes to a file as it comes.
+The program leads a process group of its own, which is ended as a whole; a mark in the environment finds what left the
+group (on Linux). All it says goes to a file as it comes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from codegen.diagnostics import UsageError
 from codegen.prompts.agents import AGENTS
 
 PLACEHOLDER = "{prompt}"
+MARK = "CODEGEN_STEP_RUN"
 _GRACE = 2.0
 _CHUNK = 1 << 16
 
@@ -69,8 +71,10 @@ def run_agent(
 ) -> Ended:
     """Run the program in `folder` until it ends or a limit ends it. UsageError: it cannot be started."""
     as_word = any(PLACEHOLDER in word for word in command)
+    text = b"" if as_word else prompt.encode("utf-8", "backslashreplace")
     words = [word.replace(PLACEHOLDER, prompt) for word in command]
     begun = time.monotonic()
+    mark = f"{os.getpid()}-{time.monotonic_ns()}"
     try:
         process = subprocess.Popen(
             words,
@@ -78,17 +82,19 @@ def run_agent(
             stdin=subprocess.DEVNULL if as_word else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=dict(environment),
+            env={**environment, MARK: mark},
             start_new_session=True,
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:
         hint = "; a command that reads standard input takes longer prompts" if as_word else ""
-        raise UsageError(f"the agent cannot be started: {command[0]}: {error.strerror}{hint}") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"the agent cannot be started: {command[0]}: {why}{hint}") from error
     try:
         with transcript.open("wb") as out:
-            size, stopped = _exchange(process, b"" if as_word else prompt.encode("utf-8"), out, begun, limits)
+            size, stopped = _exchange(process, text, out, begun, limits)
     finally:
         status = _end(process)
+        _end_strays(mark)
     return Ended(status, time.monotonic() - begun, size, stopped)
 
 
@@ -153,12 +159,13 @@ def _end(process: subprocess.Popen[bytes]) -> int:
     """End the whole group, first kindly when the program still runs; its exit status."""
     if process.poll() is None:
         _signal(process.pid, signal.SIGTERM)
-        try:
-            process.wait(_GRACE)
-        except subprocess.TimeoutExpired:
-            _signal(process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE)
     _signal(process.pid, signal.SIGKILL)
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(f"the agent, process {process.pid}, was killed and does not end") from error
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             _close(stream)
@@ -168,3 +175,26 @@ def _end(process: subprocess.Popen[bytes]) -> int:
 def _signal(group: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, number)
+
+
+def _end_strays(mark: str) -> None:
+    """Kill what the program started in sessions of their own. UsageError: some do not end."""
+    deadline = time.monotonic() + _GRACE
+    while strays := _marked(f"{MARK}={mark}".encode()):
+        if time.monotonic() > deadline:
+            raise UsageError(f"the agent left processes that were killed and do not end: {strays}")
+        for number in strays:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _marked(entry: bytes) -> list[int]:
+    """Processes, zombies apart, with this entry in their environment."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        # another person's, or gone meanwhile
+        with contextlib.suppress(PermissionError, FileNotFoundError, ProcessLookupError):
+            if entry in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+    return found

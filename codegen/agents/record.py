@@ -89,7 +89,7 @@ def new_folder(root: Path, document: str, step: int) -> Path:
 def write_run(folder: Path, run: Run) -> None:
     """Put the record into its folder."""
     text = json.dumps(run.as_json(), indent=2, ensure_ascii=False) + "\n"
-    replace_file(folder / "run.json", text.encode("utf-8"))
+    replace_file(folder / "run.json", text.encode("utf-8", "backslashreplace"))
 
 
 def read_runs(root: Path, document: str) -> Iterator[Run]:

@@ -1,24 +1,25 @@
 """The supervised run of one step: brief, agent, checks, findings back, at most K rounds; then review or commit.
 
-The project is not written to before the step verifies. Every way out, an exception included, removes the worktree and
+The project is not written to before the step verifies. Every way out, an exception included, removes the tree and
 leaves a record in the run's folder.
 """
 
 from __future__ import annotations
 
-import hashlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from codegen.agents.around import moved, surroundings
 from codegen.agents.deliver import as_commit, for_review, require_untouched
 from codegen.agents.guard import hold
 from codegen.agents.judge import diff_size, judge, own_changes, patch
 from codegen.agents.message import message
 from codegen.agents.process import Ended, Limits, run_agent
 from codegen.agents.record import Round, Run, new_folder, now, step_folder, write_run
-from codegen.agents.tree import Tree, refs, worktree
+from codegen.agents.tree import Tree, agent_tree
 from codegen.diagnostics import Finding, UsageError
 from codegen.document.store import document_lock, replace_file, update_document
 from codegen.patterns import load_library
@@ -30,6 +31,7 @@ from codegen.workflow.target import Target, find_target
 from codegen.workflow.verify import code_environment, test_commands
 
 Say = Callable[[str], None]
+_ASTRAY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ def run_step(target: Target, order: Order, say: Say) -> tuple[Run, Path]:
     if not 1 <= order.rounds <= 20:
         raise UsageError(f"--rounds {order.rounds}: give 1 to 20")
     git = Git(target.root)
+    if astray := [name for name in _ASTRAY if name in os.environ]:
+        raise UsageError(f"{astray[0]} is set, so git would not look where it runs; unset it")
     git.require()
     base = require_untouched(target, git)
     started(target.document, target.step.number, order.unreviewed)  # refuses before anything is made
@@ -64,9 +68,9 @@ def run_step(target: Target, order: Order, say: Say) -> tuple[Run, Path]:
         run = Run(target.document.id, target.step.number, target.step.title, list(order.agent), base, now())
         write_run(folder, run)
         try:
-            with worktree(git, base) as tree:
-                _Work(target, git, tree, order, run, folder, say, _surroundings(git)).do()
-        except BaseException:
+            with agent_tree(git, base) as tree:
+                _Work(target, git, tree, order, run, folder, say, surroundings(git)).do()
+        except BaseException:  # Ctrl-C too: the record must not say that the run goes on
             run.outcome = "stopped"
             raise
         finally:
@@ -114,7 +118,7 @@ class _Work:
             done, output = self._round(at, prompt, inner, kept)
             self.run.rounds.append(done)
             self.run.changed = diff_size(self.tree, inner)
-            replace_file(self.folder / "work.patch", patch(self.tree, inner).encode("utf-8"))
+            replace_file(self.folder / "work.patch", patch(self.tree, inner).encode("utf-8", "surrogateescape"))
             write_run(self.folder, self.run)
             findings = done.findings
             if done.stopped:
@@ -122,12 +126,12 @@ class _Work:
             if not done.errors:
                 self._deliver(inner, number)
                 return
-        self.run.warnings += _moved(self.before, _surroundings(self.git))
+        self.run.warnings += moved(self.before, surroundings(self.git))
         self.run.outcome = "failed"
 
     def _round(self, at: int, prompt: str, inner: Target, kept: dict[str, bytes]) -> tuple[Round, str]:
         """Call the agent, hold it to its files, judge. The round, and what the tests printed."""
-        replace_file(self.folder / f"round_{at}.prompt.md", prompt.encode("utf-8"))
+        replace_file(self.folder / f"round_{at}.prompt.md", prompt.encode("utf-8", "backslashreplace"))
         self.say(f"round {at} of {self.order.rounds}: {self.order.agent[0]}")
         transcript = self.folder / f"round_{at}.txt"
         environment = code_environment(inner.root)
@@ -164,14 +168,14 @@ class _Work:
         return bool(result.written)
 
     def _deliver(self, inner: Target, number: int) -> None:
-        self.run.warnings += _moved(self.before, _surroundings(self.git))
+        self.run.warnings += moved(self.before, surroundings(self.git))
         update_document(inner.document.path, lambda document: finished(document, number))
         inner = inner.again()
+        paths = [*own_changes(self.tree, inner), inner.document_path, inner.brief_path]
         if self.order.commit:
-            self.run.commit = as_commit(inner, self.git, self.tree)
+            self.run.commit = as_commit(inner, self.git, self.tree, paths)
             self.run.outcome = "committed"
             return
-        paths = [*own_changes(self.tree, inner), inner.document_path, inner.brief_path]
         for_review(self.target, self.git, self.tree, paths, self.folder / "work.patch")
         self.run.outcome = "review"
 
@@ -201,22 +205,3 @@ def _inside(finding: Finding, root: Path) -> Finding:
     path = Path(finding.path)
     shown = path.relative_to(root).as_posix() if path.is_absolute() and path.is_relative_to(root) else finding.path
     return replace(finding, path=shown, message=finding.message.replace(f"{root}/", ""))
-
-
-def _surroundings(git: Git) -> dict[str, str]:
-    """What an agent could reach outside of its tree and must not change: the project's changes, branches and tags."""
-    found = {f"ref {name}": ident for name, ident in refs(git).items()}
-    for change in git.changes():
-        file = git.root / change.path
-        content = file.read_bytes() if file.is_file() else b""
-        found[change.path] = hashlib.sha256(content).hexdigest()
-    return found
-
-
-def _moved(before: dict[str, str], after: dict[str, str]) -> list[Finding]:
-    """What changed around the run, which the run itself did not do."""
-    names = sorted({name for name in {*before, *after} if before.get(name) != after.get(name)})
-    if not names:
-        return []
-    message = f"changed in the project while the agent worked, by it or by somebody else: {', '.join(names[:8])}"
-    return [Finding("(project)", 0, 0, "RUN008", message, "warning", "Look at it.")]

@@ -49,7 +49,7 @@ def placeholders(path: str, new: str, names: list[str]) -> list[Finding]:
     return findings
 
 
-def _hiding(tree: ast.Module) -> Iterator[tuple[ast.ExceptHandler | ast.With | ast.AsyncWith, str, str]]:
+def _hiding(tree: ast.Module) -> Iterator[tuple[ast.ExceptHandler | ast.stmt, str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ExceptHandler):
             caught = "everything" if node.type is None else ast.unparse(node.type)
@@ -57,6 +57,13 @@ def _hiding(tree: ast.Module) -> Iterator[tuple[ast.ExceptHandler | ast.With | a
                 yield node, "AUD001", f"`except` of {caught} ends here, whatever the error was"
             elif all(_is_nothing(statement) for statement in node.body):
                 yield node, "AUD002", f"{caught} is swallowed: the handler only {_what(node.body[-1])}"
+        elif isinstance(node, ast.Try | ast.TryStar):
+            for leaving in _leaving(node.finalbody):
+                yield leaving, "AUD002", "any error is swallowed: `finally` leaves the block by itself"
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in ("__exit__", "__aexit__"):
+            for part in _inside(node.body):
+                if isinstance(part, ast.Return) and isinstance(part.value, ast.Constant) and part.value.value:
+                    yield part, "AUD002", f"any error is swallowed: {node.name} returns {part.value.value!r}"
         elif isinstance(node, ast.With | ast.AsyncWith):
             for item in node.items:
                 call = item.context_expr
@@ -70,14 +77,26 @@ def _is_broad(kind: ast.expr | None) -> bool:
 
 
 def _raises(body: list[ast.stmt]) -> bool:
+    return any(isinstance(node, ast.Raise) for node in _inside(body))
+
+
+def _leaving(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements that drop an error on its way through this `finally`; a loop of its own may break."""
+    loops = ast.For | ast.AsyncFor | ast.While
+    own = {id(part) for node in _inside(body) if isinstance(node, loops) for part in _inside(node.body)}
+    for node in _inside(body):
+        if isinstance(node, ast.Return) or (isinstance(node, ast.Break | ast.Continue) and id(node) not in own):
+            yield node
+
+
+def _inside(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """All nodes that run when these statements run: none of functions and classes defined in them."""
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.Raise):
-            return True
+        yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             waiting.extend(ast.iter_child_nodes(node))
-    return False
 
 
 def _is_nothing(statement: ast.stmt) -> bool:

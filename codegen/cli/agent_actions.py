@@ -65,13 +65,14 @@ def _say(run: Run, folder: str, args: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _ended_kindly() -> Iterator[None]:
-    """Let SIGTERM end the run as Ctrl-C does: agent and worktree go."""
+    """Let SIGTERM, and the end of the terminal, end the run as Ctrl-C does: agent and tree go."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
+
 import pytest
 
 from tests.codegen.agents.scripted import Supervised
@@ -11,5 +14,12 @@ __all__ = ["pantry"]
 
 
 @pytest.fixture
-def supervised(pantry: Pantry, tmp_path_factory: pytest.TempPathFactory) -> Supervised:
-    return Supervised(pantry, tmp_path_factory.mktemp("scripts"))
+def supervised(
+    pantry: Pantry, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Supervised]:
+    """However an agent ends, nothing of it is left but the record."""
+    temporary = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    supervised = Supervised(pantry, tmp_path_factory.mktemp("scripts"))
+    yield supervised
+    supervised.require_clean(temporary)

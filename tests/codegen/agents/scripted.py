@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
 import sys
 from pathlib import Path
 
-from codegen.agents.process import Limits
+from codegen.agents.process import MARK, Limits
 from codegen.agents.record import Run
 from codegen.agents.run import Order, run_step
 from tests.codegen.workflow.conftest import Pantry
@@ -65,9 +67,42 @@ class Supervised:
             "changes": git.changes(),
             "refs": git.run("for-each-ref"),
             "worktrees": git.run("worktree", "list").count("\n"),
+            "config": (self.pantry.root / ".git/config").read_bytes(),
+            "hooks": sorted(path.name for path in (self.pantry.root / ".git/hooks").iterdir()),
             "document": self.pantry.document.text,
             "index": git.run("diff", "--cached", "--name-only"),
         }
+
+    def require_clean(self, temporary: Path) -> None:
+        """No process, no folder, no worktree, no lock; a record of each run with all that was said."""
+        assert processes(f"{MARK}={os.getpid()}-") == []
+        assert list(temporary.iterdir()) == []
+        git = self.pantry.git
+        assert git.run("worktree", "list").count("\n") == 1
+        assert not (self.pantry.root / ".git/worktrees").exists() or not any(
+            (self.pantry.root / ".git/worktrees").iterdir()
+        )
+        assert git.run("diff", "--cached", "--name-only") == ""
+        assert list(self.pantry.root.rglob("*.lock")) == []
+        for path in self.pantry.root.glob("runs/pantry/step_*/*/run.json"):
+            record = json.loads(path.read_text())
+            assert record["outcome"] in ("review", "committed", "failed", "stopped") and record["ended"]
+            for each in record["rounds"]:
+                said, asked = (path.with_name(f"round_{each['number']}.{kind}") for kind in ("txt", "prompt.md"))
+                assert said.stat().st_size <= each["output_bytes"]
+                assert "# Step" in asked.read_text()
+
+
+def processes(entry: str) -> list[str]:
+    """Commands of the processes, zombies apart, whose environment holds this."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if entry.encode() in (folder / "environ").read_bytes():
+                found.append((folder / "cmdline").read_text())
+        except (PermissionError, FileNotFoundError, ProcessLookupError):
+            continue  # another person's, or gone meanwhile
+    return found
 
 
 __all__ = ["HEAD", "STEP_1", "STEP_2", "WEIGHT", "Limits", "Supervised"]

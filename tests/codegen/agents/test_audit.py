@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from codegen.agents.erosion import empty_tests, is_test, lost_validations, weakened_tests
+from codegen.agents.erosion import empty_tests, is_test, lost_validations, sweeping, weakened_tests
 from codegen.agents.swallowed import placeholders, swallowed
 
 
@@ -47,6 +47,23 @@ def test_handlers(handler: str, found: str | None) -> None:
 def test_suppress_is_a_handler_too() -> None:
     [found] = swallowed("a.py", "with contextlib.suppress(OSError, KeyError):\n    g()\n", [])
     assert (found.code, found.line) == ("AUD002", 1) and "OSError, KeyError" in found.message
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("try:\n    g()\nfinally:\n    return 1", "`finally` leaves"),
+        ("for x in y:\n    try:\n        g()\n    finally:\n        continue", "`finally` leaves"),
+        ("try:\n    g()\nfinally:\n    for x in y:\n        break", None),
+        ("try:\n    g()\nfinally:\n    def h():\n        return 1\n    h()", None),
+        ("def __exit__(self, *e):\n    return True", "__exit__ returns True"),
+        ("def __exit__(self, *e):\n    self.close()\n    return None", None),
+    ],
+)
+def test_ways_out_that_drop_an_error(body: str, found: str | None) -> None:
+    findings = swallowed("a.py", f"def f(y):\n{textwrap.indent(body, '    ')}\n", [])
+    assert [(each.code, found in each.message) for each in findings if found] == ([("AUD002", True)] if found else [])
+    assert bool(findings) == bool(found)
 
 
 def test_what_was_there_or_stands_in_section_5_is_not_the_agents() -> None:
@@ -144,6 +161,34 @@ def test_adding_tests_imports_and_comments_is_free() -> None:
         TESTS.replace("import pytest", "import os\nimport pytest") + "\n\n# more\ndef test_new():\n    assert make()\n"
     )
     assert weakened_tests("tests/test_a.py", TESTS, more) == []
+
+
+@pytest.mark.parametrize(
+    ("added", "name"),
+    [
+        ("pytestmark = pytest.mark.skip", "`pytestmark = pytest.mark.skip` acts on all"),
+        ("pytest.skip('later', allow_module_level=True)", "acts on all tests"),
+        ("import sys\nsys.exit(0)", "`sys.exit(0)` acts on all"),
+        ("raise SystemExit", "`raise SystemExit` acts on all"),
+        ("@pytest.fixture(autouse=True)\ndef quiet(monkeypatch):\n    pass", "`def quiet` acts on all"),
+        ("def pytest_runtest_call(item):\n    pass", "`def pytest_runtest_call` acts on all"),
+        ("LIMIT = 300", "LIMIT, there before this step, means something else now"),
+        ("del TestTwo", "TestTwo, there before this step"),
+        ("import fakes as pytest", "pytest, there before this step, means something else now"),
+        ("class TestTwo(Base):\n    pytestmark = 1", "TestTwo, there before this step, was changed"),
+        ("make = int", "make, there before this step"),
+    ],
+)
+def test_what_turns_old_tests_off_is_found(added: str, name: str) -> None:
+    found = weakened_tests("tests/test_a.py", TESTS, f"{TESTS}\n\n{added}\n")
+    assert any(name in finding.message for finding in found), found
+
+
+def test_a_new_conftest_may_not_act_on_all_tests() -> None:
+    hook = "def pytest_collection_modifyitems(items):\n    items.clear()\n"
+    assert [finding.code for finding in sweeping("tests/conftest.py", hook, None)] == ["AUD006"]
+    assert sweeping("tests/conftest.py", hook, hook) == []
+    assert sweeping("tests/conftest.py", "import pytest\n@pytest.fixture\ndef desk():\n    return 1\n", None) == []
 
 
 def test_removing_the_file_removes_all_its_tests() -> None:

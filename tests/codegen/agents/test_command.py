@@ -140,3 +140,13 @@ def test_findings_come_before_the_brief_errors_first() -> None:
 def test_only_the_end_of_a_long_output_is_sent() -> None:
     text = message(2, 3, "", [], [], [], "\n".join(f"line {n}" for n in range(10_000)), False)
     assert "line 9999" in text and "line 9000\n" not in text and len(text) < 12_000
+
+
+def test_control_characters_of_an_output_do_not_reach_the_agent() -> None:
+    text = message(2, 3, "", [], [], [], "a\x00b\x1b[31mred\x1b[0m\tc\r\nd", False)
+    assert "abred\tc\nd" in text
+
+
+def test_a_prompt_that_no_argument_can_hold_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"the agent cannot be started: .*: embedded null byte"):
+        run(tmp_path, "", "a\0b", "{prompt}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import socket
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 
 from codegen.agents.process import Limits
 from codegen.agents.record import Run, read_runs
+from codegen.agents.tree import agent_tree
 from codegen.diagnostics import UsageError
 from codegen.document.store import document_lock
 from codegen.workflow.ledger import NotReady
@@ -210,12 +213,16 @@ def test_commits_and_branches_of_the_agent_do_not_reach_the_project(supervised: 
 
 def test_what_the_agent_does_to_the_project_itself_is_reported(supervised: Supervised) -> None:
     root = supervised.pantry.root
-    run, _ = supervised.run(
-        1, STEP_1 + f"write({str(root / 'stray.txt')!r}, 'x')\nsubprocess.run(['git', 'branch', 'mine'], check=True)"
+    script = (
+        f"write({str(root / 'stray.txt')!r}, 'x')\nwrite({str(root / '.git/hooks/post-commit')!r}, 'x')\n"
+        f"for words in (['branch', 'mine'], ['config', 'user.name', 'Me']):\n"
+        f"    subprocess.run(['git', '-C', {str(root)!r}, *words], check=True)\n"
     )
+    run, _ = supervised.run(1, STEP_1 + script)
     assert run.outcome == "review"
     [warning] = run.warnings
-    assert warning.code == "RUN008" and "ref refs/heads/mine, stray.txt" in warning.message
+    assert warning.code == "RUN008"
+    assert warning.message.endswith("git's config, git's hooks/post-commit, ref refs/heads/mine, stray.txt")
 
 
 def test_a_link_out_of_the_tree_is_undone(supervised: Supervised) -> None:
@@ -283,13 +290,24 @@ def test_a_second_run_of_the_step_is_told_who_holds_it(supervised: Supervised) -
 
 
 def test_the_tree_of_a_run_that_was_killed_is_removed_by_the_next(supervised: Supervised) -> None:
+    program = (
+        "import os, sys\nfrom pathlib import Path\nfrom codegen.agents.tree import agent_tree, worktree\n"
+        "from codegen.workflow.git import Git\ngit = Git(Path(sys.argv[1]))\n"
+        "with agent_tree(git, git.head()) as tree, worktree(git, git.head()):\n    os.kill(os.getpid(), 9)\n"
+    )
+    temporary = tempfile.gettempdir()
+    environment = {**os.environ, "TMPDIR": temporary}
+    subprocess.run([sys.executable, "-c", program, str(supervised.pantry.root)], env=environment, check=False)
+    assert len(list(Path(temporary).iterdir())) == 2
+    run, _ = supervised.run(1, STEP_1)
+    assert run.outcome == "review"
+
+
+def test_the_tree_of_a_run_that_lives_is_not_touched_by_another(supervised: Supervised) -> None:
     git = supervised.pantry.git
-    dead = supervised.scripts / "dead" / "tree"
-    reason = f"codegen step run, process 999999999 on {socket.gethostname()}"
-    git.run("worktree", "add", "--quiet", "--detach", "--lock", "--reason", reason, str(dead), "HEAD")
-    supervised.run(1, STEP_1)
-    assert not dead.exists()
-    assert git.run("worktree", "list").count("\n") == 1
+    with agent_tree(git, str(git.head())) as tree:
+        supervised.run(1, STEP_1)
+        assert (tree.root / "design/pantry.md").is_file() and tree.git.changes() == []
 
 
 def indented(script: str) -> str:
