@@ -187,7 +187,7 @@ def _view(args: argparse.Namespace) -> int:
 
 def _load(path: str | Path, overrides: Sequence[str]) -> RunConfig:
     try:
-        from roll_ts.config import load_config
+        from roll_ts.config_file import load_config
 
         config = load_config(path, overrides)
     except ModuleNotFoundError as missing:

@@ -104,9 +104,10 @@ class Dispatcher:
         # VAL: VAL_STATE_IN(row.state, (RankState.ACTIVE,), error=IllegalTransition)
         if row.state not in (RankState.ACTIVE,):
             raise IllegalTransition(
-                f"_send: row.state must be in one of the states {((RankState.ACTIVE,))!r:.200}, got {row.state!r:.200}"
+                f"Dispatcher._send: row.state must be in one of the states {((RankState.ACTIVE,))!r:.200}, "
+                f"got {row.state!r:.200}"
             )
-        # END VAL 1ac25c
+        # END VAL b59815
         attempt_id = self.trajectories.next_attempt(trajectory)
         command = self.out.say(
             Dispatch,

@@ -52,8 +52,11 @@ class Scheduler:
         problems = policy.check(settings)
         # VAL: VAL_LENGTH(problems, max=0)
         if len(problems) != 0:
-            raise ValueError(f"__init__: problems must have no elements, got {len(problems)!r}: {problems!r:.200}")
-        # END VAL 6c1b5d
+            raise ValueError(
+                f"Scheduler.__init__: problems must have no elements, got {len(problems)!r}: "
+                f"{problems!r:.200}"
+            )
+        # END VAL 5d2bb5
         self.settings = settings
         self.policy = policy
         self.out = Outbox()
@@ -132,8 +135,8 @@ class Scheduler:
     def _(self, event: a.TrajectoriesWanted) -> None:
         # VAL: VAL_POSITIVE(event.until)
         if not event.until > 0:
-            raise ValueError(f"_: event.until must be positive, got {event.until!r}")
-        # END VAL dd31fd
+            raise ValueError(f"Scheduler._: event.until must be positive, got {event.until!r}")
+        # END VAL 85ba09
         self.cycle.until = event.until
         if self.settings.evaluation_episodes:
             self.rollouts.begin_evaluation(self.settings.evaluation_episodes, self.settings.evaluation_seed)

@@ -44,9 +44,10 @@ class EngineConfig:
         # VAL: VAL_NO_PROBLEMS(problems)
         if len(problems) != 0:
             raise ValueError(
-                f"__post_init__: problems must be empty, got {len(problems)!r}: {'; '.join(map(str, problems))}"
+                f"EngineConfig.__post_init__: problems must be empty, got {len(problems)!r}: "
+                f"{'; '.join(map(str, problems))}"
             )
-        # END VAL d93af8
+        # END VAL 77f9d9
 
     def _problems(self) -> list[str]:
         """Everything that is wrong, found without importing an engine."""

@@ -44,18 +44,21 @@ class Sampling:
         """Raises ValueError for a setting out of its range."""
         # VAL: VAL_INT_RANGE(self.max_tokens, min=1)
         if not self.max_tokens >= 1:
-            raise ValueError(f"__post_init__: self.max_tokens must be at least 1, got {self.max_tokens!r}")
-        # END VAL 12c1fb
+            raise ValueError(
+                f"Sampling.__post_init__: self.max_tokens must be at least 1, got {self.max_tokens!r}"
+            )
+        # END VAL dcea3c
         # VAL: VAL_NON_NEGATIVE(self.temperature) - 0 is greedy
         if not self.temperature >= 0:
             raise ValueError(
-                f"__post_init__: self.temperature must not be negative, got {self.temperature!r} - 0 is greedy"
+                f"Sampling.__post_init__: self.temperature must not be negative, got {self.temperature!r} "
+                "- 0 is greedy"
             )
-        # END VAL 220e84
+        # END VAL 85212b
         # VAL: VAL_FLOAT_RANGE(self.top_p, min=0, max=1, exclude_min=True)
         if not 0 < self.top_p <= 1:
-            raise ValueError(f"__post_init__: self.top_p must lie in (0, 1], got {self.top_p!r}")
-        # END VAL f04935
+            raise ValueError(f"Sampling.__post_init__: self.top_p must lie in (0, 1], got {self.top_p!r}")
+        # END VAL 22eb8a
 
     @classmethod
     def greedy(cls, max_tokens: int, stop_token_ids: Sequence[int] = ()) -> Sampling:

@@ -300,10 +300,10 @@ class SteppedEngine:
         # VAL: VAL_EMPTY(held, error=BusyError, about=self._name) - a paused engine is resumed before a canary
         if len(held) != 0:
             raise BusyError(
-                f"_start_canary: held must be empty, got {held!r:.200} (self._name={self._name!r:.200}) - "
-                "a paused engine is resumed before a canary"
+                f"SteppedEngine._start_canary: held must be empty, got {held!r:.200} "
+                f"(self._name={self._name!r:.200}) - a paused engine is resumed before a canary"
             )
-        # END VAL aaa439
+        # END VAL 6751a1
         self._canaries_made += 1
         request = Request(f"canary-{self._canaries_made}", prompt, Sampling.greedy(max_tokens))
         self._outbox.reserve(request.id)

@@ -73,33 +73,35 @@ class FrozenLake:
             _check_map(desc)
         # VAL: VAL_INT_RANGE(size, min=2)
         if not size >= 2:
-            raise ValueError(f"__init__: size must be at least 2, got {size!r}")
-        # END VAL ab0302
+            raise ValueError(f"FrozenLake.__init__: size must be at least 2, got {size!r}")
+        # END VAL ce838e
         # VAL: VAL_FLOAT_RANGE(frozen_share, min=0, max=1, exclude_min=True)
         if not 0 < frozen_share <= 1:
-            raise ValueError(f"__init__: frozen_share must lie in (0, 1], got {frozen_share!r}")
-        # END VAL 36d8f3
+            raise ValueError(f"FrozenLake.__init__: frozen_share must lie in (0, 1], got {frozen_share!r}")
+        # END VAL 7c1b93
         # VAL: VAL_INT_RANGE(max_turns, min=1)
         if not max_turns >= 1:
-            raise ValueError(f"__init__: max_turns must be at least 1, got {max_turns!r}")
-        # END VAL e839ea
+            raise ValueError(f"FrozenLake.__init__: max_turns must be at least 1, got {max_turns!r}")
+        # END VAL f61c2b
         # VAL: VAL_NON_EMPTY(view), VAL_SUBSET(view, of=VIEWS)
         if len(view) == 0:
-            raise ValueError(f"__init__: view must not be empty, got {view!r:.200}")
+            raise ValueError(f"FrozenLake.__init__: view must not be empty, got {view!r:.200}")
         _extra = sorted(set(view) - set(VIEWS), key=repr)
         if _extra:
             raise ValueError(
-                f"__init__: view must be a subset of VIEWS, but has {_extra!r:.200} outside {VIEWS!r:.200}"
+                f"FrozenLake.__init__: view must be a subset of VIEWS, but has {_extra!r:.200} outside "
+                f"{VIEWS!r:.200}"
             )
-        # END VAL 786f29
+        # END VAL 732a48
         if "position" in view:
             rows = max(size, len(desc or ()))
             # VAL: VAL_INT_RANGE(rows, max=10) - the view `position` shows two digits
             if not rows <= 10:
                 raise ValueError(
-                    f"__init__: rows must be at most 10, got {rows!r} - the view `position` shows two digits"
+                    f"FrozenLake.__init__: rows must be at most 10, got {rows!r} - the view `position` shows "
+                    "two digits"
                 )
-            # END VAL 5b4af7
+            # END VAL c27aad
         self._view = tuple(view)
         self._size, self._frozen_share, self._slippery = size, frozen_share, slippery
         self._fixed = list(desc) if desc is not None else None

@@ -34,7 +34,7 @@ def env_spec(name: str) -> EnvSpec:
             "environment's path names its EnvSpec"
         )
     # END VAL 9721cb
-    return spec  # type: ignore[no-any-return]
+    return spec
 
 
 def make_env(name: str, **arguments: Any) -> Environment:

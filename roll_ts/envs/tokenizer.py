@@ -29,16 +29,17 @@ class CharTokenizer:
         # VAL: VAL_EMPTY(repeated) - each character of the alphabet stands once
         if len(repeated) != 0:
             raise ValueError(
-                f"__init__: repeated must be empty, got {repeated!r:.200} - each character of the alphabet stands once"
+                f"CharTokenizer.__init__: repeated must be empty, got {repeated!r:.200} - each character "
+                "of the alphabet stands once"
             )
-        # END VAL e7466e
+        # END VAL 3811a1
         # VAL: VAL_LENGTH(alphabet, min=1, max=MAX_ENTRIES - 1)
         if not 1 <= len(alphabet) <= MAX_ENTRIES - 1:
             raise ValueError(
-                f"__init__: alphabet must have 1 to {MAX_ENTRIES - 1!r:.200} elements, got "
+                f"CharTokenizer.__init__: alphabet must have 1 to {MAX_ENTRIES - 1!r:.200} elements, got "
                 f"{len(alphabet)!r}: {alphabet!r:.200}"
             )
-        # END VAL 7a123b
+        # END VAL b26428
         self.alphabet = alphabet
         self._ids = {c: i for i, c in enumerate(alphabet, start=1)}
 

@@ -158,11 +158,11 @@ class JournalWriter:
             # ) - the journal was started with another header; start a new file
             if header != old.header:
                 raise JournalError(
-                    f"__init__: header must equal old.header ({old.header!r:.200}), got {header!r:.200} "
-                    f"(self.path={self.path!r:.200}) - the journal was started with another header; start a "
-                    "new file"
+                    f"JournalWriter.__init__: header must equal old.header ({old.header!r:.200}), got "
+                    f"{header!r:.200} (self.path={self.path!r:.200}) - the journal was started with another "
+                    "header; start a new file"
                 )
-            # END VAL 9040b2
+            # END VAL d64042
             self._file = open(self.path, "r+b")  # noqa: SIM115  closed by close()
             self._file.truncate(self.path.stat().st_size - len(old.torn.encode("utf-8", "surrogateescape")))
             self._file.seek(0, os.SEEK_END)

@@ -62,8 +62,8 @@ class EnvironmentWorker:
     def __init__(self, name: str, arguments: Mapping[str, Any], threads: int) -> None:
         # VAL: VAL_POSITIVE(threads)
         if not threads > 0:
-            raise ValueError(f"__init__: threads must be positive, got {threads!r}")
-        # END VAL 39e2c6
+            raise ValueError(f"EnvironmentWorker.__init__: threads must be positive, got {threads!r}")
+        # END VAL 1bd90a
         self._name, self._arguments = name, dict(arguments)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="environment")
         self._episodes: dict[int, _Episode] = {}

@@ -17,7 +17,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from roll_ts.config import RunConfig, ScratchOptions, dump_config
+from roll_ts.config import RunConfig, ScratchOptions
+from roll_ts.config_file import dump_config
 from roll_ts.core import alphabet as a
 from roll_ts.core.policies import make_policy
 from roll_ts.core.scheduler import Scheduler

@@ -130,12 +130,12 @@ class Fleet:
         # ) - a dispatch goes to a rank with its weights (R7, R19)
         if engine.weights != command.version:
             raise ContractBroken(
-                f"_submit: engine.weights must equal command.version ({command.version!r:.200}), got "
+                f"Fleet._submit: engine.weights must equal command.version ({command.version!r:.200}), got "
                 f"{engine.weights!r:.200} (command.attempt={command.attempt!r:.200}, "
                 f"command.rank={command.rank!r:.200}) - a dispatch goes to a rank with its weights (R7, "
                 "R19)"
             )
-        # END VAL 797a7e
+        # END VAL 8f81d4
         prompt, target, reason = self.episodes.request(command)
         self.deliver(a.SubmitAcked(command=command.id, attempt=command.attempt))
         engine.submit(command.attempt, prompt, target, reason)
@@ -219,10 +219,10 @@ class Fleet:
             # ) - the trainer's state fills the devices (R22)
             if held in ("all",):
                 raise ContractBroken(
-                    f'_load: held must not be in one of the states ("all",), got {held!r:.200} '
+                    f"Fleet._load: held must not be in one of the states (\"all\",), got {held!r:.200} "
                     f"(rank={rank!r:.200}) - the trainer's state fills the devices (R22)"
                 )
-            # END VAL 9a68a7
+            # END VAL 967771
 
         def received(seconds: float | None) -> None:
             if self._lives[rank] != life:
@@ -295,11 +295,11 @@ class Fleet:
             # ) - KV belongs to the weights that are there
             if weights != command.version:
                 raise ContractBroken(
-                    f"_check_wake: weights must equal command.version ({command.version!r:.200}), got "
+                    f"Fleet._check_wake: weights must equal command.version ({command.version!r:.200}), got "
                     f"{weights!r:.200} (command.rank={command.rank!r:.200}) - KV belongs to the weights that "
                     "are there"
                 )
-            # END VAL e89efd
+            # END VAL b2b297
         if isinstance(command, a.WakeKV) and command.rank in shared:
             held = self.trainer.held
             # VAL: VAL_STATE_IN(
@@ -307,7 +307,7 @@ class Fleet:
             # ) - KV has no room beside the trainer (R22)
             if held not in ("nothing",):
                 raise ContractBroken(
-                    f'_check_wake: held must be in one of the states ("nothing",), got {held!r:.200} '
+                    f"Fleet._check_wake: held must be in one of the states (\"nothing\",), got {held!r:.200} "
                     f"(command.rank={command.rank!r:.200}) - KV has no room beside the trainer (R22)"
                 )
-            # END VAL 6401ba
+            # END VAL e9d395

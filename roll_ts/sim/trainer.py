@@ -75,22 +75,25 @@ class Trainer:
         # VAL: VAL_EQUAL(command.version, self.version, error=ContractBroken)
         if command.version != self.version:
             raise ContractBroken(
-                f"_train: command.version must equal self.version ({self.version!r:.200}), got {command.version!r:.200}"
+                f"Trainer._train: command.version must equal self.version ({self.version!r:.200}), got "
+                f"{command.version!r:.200}"
             )
-        # END VAL 00ab7d
+        # END VAL a23139
         # VAL: VAL_NON_EMPTY(players, error=ContractBroken), VAL_NO_DUPLICATES(players, error=ContractBroken)
         if len(players) == 0:
-            raise ContractBroken(f"_train: players must not be empty, got {players!r:.200}")
+            raise ContractBroken(f"Trainer._train: players must not be empty, got {players!r:.200}")
         if len(set(players)) != len(players):
-            raise ContractBroken(f"_train: players must not contain duplicates, got {players!r:.200}")
-        # END VAL 84df81
+            raise ContractBroken(
+                f"Trainer._train: players must not contain duplicates, got {players!r:.200}"
+            )
+        # END VAL ab9b2c
         # VAL: VAL_EMPTY(untrainable, error=ContractBroken) - a sample has a score and is trained once
         if len(untrainable) != 0:
             raise ContractBroken(
-                f"_train: untrainable must be empty, got {untrainable!r:.200} - a sample has a score and "
-                "is trained once"
+                f"Trainer._train: untrainable must be empty, got {untrainable!r:.200} - a sample has a "
+                "score and is trained once"
             )
-        # END VAL bcac89
+        # END VAL 971a07
         self._trained.update(players)
         self.held, self.busy = "all", True
         tokens = sum(self.episodes.tokens(player) for player in players)

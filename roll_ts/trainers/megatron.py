@@ -41,10 +41,11 @@ class MegatronTrainer:
         # VAL: VAL_DIVISIBLE(world_size, config.tensor_parallel) - tensor_parallel ranks share one copy of the model
         if world_size % config.tensor_parallel != 0:
             raise ValueError(
-                f"__init__: world_size must be divisible by {config.tensor_parallel!r:.200}, got "
-                f"{world_size!r} - tensor_parallel ranks share one copy of the model"
+                "MegatronTrainer.__init__: world_size must be divisible by "
+                f"{config.tensor_parallel!r:.200}, got {world_size!r} - tensor_parallel ranks share one "
+                "copy of the model"
             )
-        # END VAL 64bd76
+        # END VAL 5f5bd2
         self.config, self.rank, self.world_size = config, rank, world_size
         self._arch = read_architecture(config.model)
         self._arch.check_tensor_parallel(config.tensor_parallel)
@@ -217,42 +218,42 @@ class MegatronTrainer:
         # VAL: VAL_POSITIVE(generated, about=len(samples)) - without a generated token there is nothing to train on
         if not generated > 0:
             raise ValueError(
-                f"_check_samples: generated must be positive, got {generated!r} "
+                f"MegatronTrainer._check_samples: generated must be positive, got {generated!r} "
                 f"(len(samples)={len(samples)!r:.200}) - without a generated token there is nothing to "
                 "train on"
             )
-        # END VAL 1919e5
+        # END VAL 6c7822
         for s in samples:
             length, lowest, highest = len(s), int(s.tokens.min()), int(s.tokens.max())
             newest = int(s.versions.max())
             # VAL: VAL_INT_RANGE(length, max=self._arch.positions, about=s.trajectory) - the model's positions
             if not length <= self._arch.positions:
                 raise ValueError(
-                    f"_check_samples: length must be at most {self._arch.positions!r:.200}, got {length!r} "
-                    f"(s.trajectory={s.trajectory!r:.200}) - the model's positions"
+                    f"MegatronTrainer._check_samples: length must be at most {self._arch.positions!r:.200}, "
+                    f"got {length!r} (s.trajectory={s.trajectory!r:.200}) - the model's positions"
                 )
-            # END VAL 81ebd1
+            # END VAL 85d394
             # VAL: VAL_INT_RANGE(lowest, min=0, about=s.trajectory) - tokens of the model's vocabulary
             if not lowest >= 0:
                 raise ValueError(
-                    f"_check_samples: lowest must be at least 0, got {lowest!r} "
+                    f"MegatronTrainer._check_samples: lowest must be at least 0, got {lowest!r} "
                     f"(s.trajectory={s.trajectory!r:.200}) - tokens of the model's vocabulary"
                 )
-            # END VAL e4ecda
+            # END VAL 451888
             # VAL: VAL_INT_RANGE(highest, max=self._arch.vocab - 1, about=s.trajectory) - tokens of the vocabulary
             if not highest <= self._arch.vocab - 1:
                 raise ValueError(
-                    f"_check_samples: highest must be at most {self._arch.vocab - 1!r:.200}, got {highest!r} "
-                    f"(s.trajectory={s.trajectory!r:.200}) - tokens of the vocabulary"
+                    f"MegatronTrainer._check_samples: highest must be at most {self._arch.vocab - 1!r:.200}, "
+                    f"got {highest!r} (s.trajectory={s.trajectory!r:.200}) - tokens of the vocabulary"
                 )
-            # END VAL 0a1285
+            # END VAL c61096
             # VAL: VAL_INT_RANGE(newest, max=self._version, about=s.trajectory) - the trainer's version is the newest
             if not newest <= self._version:
                 raise ValueError(
-                    f"_check_samples: newest must be at most {self._version!r:.200}, got {newest!r} "
-                    f"(s.trajectory={s.trajectory!r:.200}) - the trainer's version is the newest"
+                    f"MegatronTrainer._check_samples: newest must be at most {self._version!r:.200}, got "
+                    f"{newest!r} (s.trajectory={s.trajectory!r:.200}) - the trainer's version is the newest"
                 )
-            # END VAL 03143a
+            # END VAL c3a760
 
     def _release_part(self, part: Part) -> int:
         if part == "gradients":
@@ -291,6 +292,7 @@ class MegatronTrainer:
         # VAL: VAL_EMPTY(released, error=RuntimeError, about=what) - call restore first
         if len(released) != 0:
             raise RuntimeError(
-                f"_need_memory: released must be empty, got {released!r:.200} (what={what!r:.200}) - call restore first"
+                f"MegatronTrainer._need_memory: released must be empty, got {released!r:.200} "
+                f"(what={what!r:.200}) - call restore first"
             )
-        # END VAL 7fb6c5
+        # END VAL 81e2b8

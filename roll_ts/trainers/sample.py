@@ -61,61 +61,62 @@ class Sample:
         # VAL: VAL_SHAPE(self.tokens, (None,), about=self.trajectory) - one number for each token
         if len(self.tokens.shape) != 1:
             raise ValueError(
-                f"_check: self.tokens must have shape (*), got {tuple(self.tokens.shape)!r:.200} "
+                f"Sample._check: self.tokens must have shape (*), got {tuple(self.tokens.shape)!r:.200} "
                 f"(self.trajectory={self.trajectory!r:.200}) - one number for each token"
             )
-        # END VAL 289a6e
+        # END VAL 8ae3dc
         for name in ("loss_mask", "logprobs", "versions"):
             array = getattr(self, name)
             # VAL: VAL_SAME_SHAPE(array, self.tokens, about=(self.trajectory, name)) - one number for each token
             if array.shape != self.tokens.shape:
                 raise ValueError(
-                    f"_check: array must have the shape of self.tokens, got {tuple(array.shape)!r:.200} and "
-                    f"{tuple(self.tokens.shape)!r:.200} (self.trajectory={self.trajectory!r:.200}, "
+                    f"Sample._check: array must have the shape of self.tokens, got {tuple(array.shape)!r:.200} "
+                    f"and {tuple(self.tokens.shape)!r:.200} (self.trajectory={self.trajectory!r:.200}, "
                     f"name={name!r:.200}) - one number for each token"
                 )
-            # END VAL 5b4842
+            # END VAL 367595
         # VAL: VAL_FINITE(self.reward, about=self.trajectory)
         if not math.isfinite(self.reward):
             raise ValueError(
-                f"_check: self.reward must be finite, got {self.reward!r} (self.trajectory={self.trajectory!r:.200})"
+                f"Sample._check: self.reward must be finite, got {self.reward!r} "
+                f"(self.trajectory={self.trajectory!r:.200})"
             )
-        # END VAL 52533e
+        # END VAL ab7ebd
         made, given = self.loss_mask, ~self.loss_mask
         unprompted = _found(made[:1], self.tokens)
         # VAL: VAL_EMPTY(unprompted, about=self.trajectory) - token 0 is given: nothing precedes it to be sampled from
         if len(unprompted) != 0:
             raise ValueError(
-                f"_check: unprompted must be empty, got {unprompted!r:.200} "
+                f"Sample._check: unprompted must be empty, got {unprompted!r:.200} "
                 f"(self.trajectory={self.trajectory!r:.200}) - token 0 is given: nothing precedes it to be "
                 "sampled from"
             )
-        # END VAL c5d39e
+        # END VAL 6d9a2c
         marked = given & ((self.logprobs != 0) | (self.versions != GIVEN_VERSION))
         marks, versions = _found(marked, self.logprobs), _found(marked, self.versions)
         # VAL: VAL_EMPTY(marks, about=(versions, self.trajectory)) - a given token has log-prob 0 and version -1
         if len(marks) != 0:
             raise ValueError(
-                f"_check: marks must be empty, got {marks!r:.200} (versions={versions!r:.200}, "
+                f"Sample._check: marks must be empty, got {marks!r:.200} (versions={versions!r:.200}, "
                 f"self.trajectory={self.trajectory!r:.200}) - a given token has log-prob 0 and version -1"
             )
-        # END VAL 980751
+        # END VAL e8f71f
         improper_logprobs = _found(made & ~(np.isfinite(self.logprobs) & (self.logprobs <= 0)), self.logprobs)
         # VAL: VAL_EMPTY(improper_logprobs, about=self.trajectory) - a generated token has a finite log-prob <= 0
         if len(improper_logprobs) != 0:
             raise ValueError(
-                f"_check: improper_logprobs must be empty, got {improper_logprobs!r:.200} "
+                f"Sample._check: improper_logprobs must be empty, got {improper_logprobs!r:.200} "
                 f"(self.trajectory={self.trajectory!r:.200}) - a generated token has a finite log-prob <= 0"
             )
-        # END VAL 723bee
+        # END VAL bad736
         missing_versions = _found(made & (self.versions < 0), self.versions)
         # VAL: VAL_EMPTY(missing_versions, about=self.trajectory) - a generated token has a weight version >= 0
         if len(missing_versions) != 0:
             raise ValueError(
-                f"_check: missing_versions must be empty, got {missing_versions!r:.200} "
+                f"Sample._check: missing_versions must be empty, got {missing_versions!r:.200} "
                 f"(self.trajectory={self.trajectory!r:.200}) - a generated token has a weight version >= 0"
             )
-        # END VAL 6c6bd8
+        # END VAL 879fc9
 
     def __len__(self) -> int:
         return int(self.tokens.shape[0])

@@ -149,17 +149,18 @@ class WeightGroup:
             # VAL: VAL_EMPTY(departure, error=RuntimeError) - all members stay to the end
             if len(departure) != 0:
                 raise RuntimeError(
-                    f"_finish: departure must be empty, got {departure!r:.200} - all members stay to the end"
+                    f"WeightGroup._finish: departure must be empty, got {departure!r:.200} - all members stay "
+                    "to the end"
                 )
-            # END VAL e84f3f
+            # END VAL 016e00
             waited_s = time.monotonic() - began
             # VAL: VAL_INT_RANGE(waited_s, max=self.spec.timeout_s, error=RuntimeError) - the transfer is not completed
             if not waited_s <= self.spec.timeout_s:
                 raise RuntimeError(
-                    f"_finish: waited_s must be at most {self.spec.timeout_s!r:.200}, got {waited_s!r} - the "
-                    "transfer is not completed"
+                    f"WeightGroup._finish: waited_s must be at most {self.spec.timeout_s!r:.200}, got "
+                    f"{waited_s!r} - the transfer is not completed"
                 )
-            # END VAL b9cccb
+            # END VAL adc6e0
 
     def _completed_within(self, transfer: Any, seconds: float) -> bool:
         if self.spec.device == "cpu":

@@ -30,18 +30,23 @@ class GroupSpec:
         # VAL: VAL_LENGTH(self.members, min=2) - a sync group has a sender and receivers
         if not len(self.members) >= 2:
             raise ValueError(
-                f"__post_init__: self.members must have at least 2 elements, got {len(self.members)!r}: "
-                f"{self.members!r:.200} - a sync group has a sender and receivers"
+                "GroupSpec.__post_init__: self.members must have at least 2 elements, got "
+                f"{len(self.members)!r}: {self.members!r:.200} - a sync group has a sender and receivers"
             )
-        # END VAL 012e4c
+        # END VAL 8107e9
         # VAL: VAL_NO_DUPLICATES(self.members)
         if len(set(self.members)) != len(self.members):
-            raise ValueError(f"__post_init__: self.members must not contain duplicates, got {self.members!r:.200}")
-        # END VAL 37c624
+            raise ValueError(
+                "GroupSpec.__post_init__: self.members must not contain duplicates, got "
+                f"{self.members!r:.200}"
+            )
+        # END VAL 4e4d3d
         # VAL: VAL_POSITIVE(self.timeout_s)
         if not self.timeout_s > 0:
-            raise ValueError(f"__post_init__: self.timeout_s must be positive, got {self.timeout_s!r}")
-        # END VAL a0523f
+            raise ValueError(
+                f"GroupSpec.__post_init__: self.timeout_s must be positive, got {self.timeout_s!r}"
+            )
+        # END VAL fa2895
 
     def rank(self, member: str) -> int:
         """Rank of a member; `ValueError` for a stranger."""

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from roll_ts.cli import main
-from roll_ts.config import RunConfig, load_config
+from roll_ts.config import RunConfig
+from roll_ts.config_file import load_config
 from roll_ts.core import alphabet as a
 from roll_ts.core.policies import make_policy
 from roll_ts.core.scheduler import Scheduler
@@ -115,7 +116,7 @@ def test_a_run_folder_that_exists_is_refused_before_anything_starts(tmp_path: Pa
 def test_the_configuration_that_is_written_names_every_field() -> None:
     config = load_config(EXAMPLE)
     assert isinstance(config, RunConfig)
-    from roll_ts.config import dump_config
+    from roll_ts.config_file import dump_config
 
     text = dump_config(config)
     assert all(f"{field.name}:" in text for field in dataclasses.fields(config))

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roll_ts.config import RunConfig, dump_config, load_config
+from roll_ts.config import RunConfig
+from roll_ts.config_file import dump_config, load_config
 from roll_ts.core.settings import Problem
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -189,7 +190,7 @@ def test_what_is_written_is_read_back_equal(
 
 def test_problems_are_found_within_two_seconds_and_before_anything_heavy_is_imported() -> None:
     code = (
-        "import sys; from roll_ts.config import load_config; found = load_config(sys.argv[1], ['steps=0']); "
+        "import sys; from roll_ts.config_file import load_config; found = load_config(sys.argv[1], ['steps=0']); "
         "heavy = {'torch', 'ray', 'vllm', 'transformers', 'megatron'} & set(sys.modules); "
         "sys.exit(f'{found} {heavy}' if heavy or len(found) != 1 else 0)"
     )

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from roll_ts.config import RunConfig, load_config
+from roll_ts.config import RunConfig
+from roll_ts.config_file import load_config
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

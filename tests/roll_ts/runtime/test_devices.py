@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from roll_ts.config import RunConfig, load_config
+from roll_ts.config import RunConfig
+from roll_ts.config_file import load_config
 from roll_ts.runtime._devices import engine_config, engine_environment, pin_process, trainer_environment
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "two_devices_time_sharing.yaml"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from roll_ts.config import RunConfig, load_config
+from roll_ts.config import RunConfig
+from roll_ts.config_file import load_config
 from roll_ts.core import alphabet as a
 from roll_ts.observe.journal import read_journal
 from roll_ts.runtime.controller import Controller, Watcher

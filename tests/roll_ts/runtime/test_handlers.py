@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from ray.exceptions import ActorDiedError, RayTaskError
 
-from roll_ts.config import Deadlines, load_config
+from roll_ts.config import Deadlines
+from roll_ts.config_file import load_config
 from roll_ts.core import alphabet as a
 from roll_ts.engines import protocol
 from roll_ts.engines.protocol import Canary, EngineStats

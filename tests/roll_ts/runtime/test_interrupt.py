@@ -19,7 +19,7 @@ MARK = "ROLL_TS_INTERRUPT_TEST"
 # Sends itself the signal that Ctrl-C sends, `times` times, at the first command of the kind `at`.
 PROGRAM = """
 import os, signal, sys
-from roll_ts.config import load_config
+from roll_ts.config_file import load_config
 from roll_ts.runtime.launch import launch
 
 path, out, at, times = sys.argv[1:]

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from roll_ts.config import RunConfig, load_config
+from roll_ts.config import RunConfig
+from roll_ts.config_file import load_config
 from roll_ts.core import alphabet as a
 from roll_ts.core.policies import make_policy
 from roll_ts.core.scheduler import Scheduler
