@@ -18,7 +18,6 @@ _PLAIN_VALUE = (ast.Name,)
 
 def render_check(check: Check, tree: ast.Module, fresh: Fresh, unit: str, options: Options, result: str | None) -> str:
     """Code of a check at zero indentation. `result` names the returned value at a return. Raises SiteError."""
-    function = check.place.function
     bound, target, label = check.bound, check.target, ""
     words = {RESULT: result} if check.uses_result and result else {}
     if target is not None:
@@ -39,7 +38,7 @@ def render_check(check: Check, tree: ast.Module, fresh: Fresh, unit: str, option
     site = Site(
         target=source,
         label=label,
-        function=function.name if function else "",
+        function=check.place.function_name,
         each=target.each if target else "none",
         result=result if check.uses_result else None,
         indent_unit=unit,

@@ -19,7 +19,8 @@ SuiteKind = Literal["module", "function", "class", "block"]
 class Suite:
     """One statement list. `clause` is the word of a header that is not its statement's first (else, except …).
 
-    `header_end` is the last line of the header; `inline` means that the statements share that line.
+    `header_end` is the last line of the header, `outer` its indentation; `inline` means that the statements share
+    that line.
     `functions` are the enclosing functions, the innermost last; `class_name` the class directly around the innermost.
     """
 
@@ -33,6 +34,7 @@ class Suite:
     inline: bool
     clause: str | None = None
     parent: Suite | None = None
+    outer: str = ""
     children: list[Suite] = field(default_factory=list)
 
     @property
@@ -40,8 +42,7 @@ class Suite:
         """One level of indentation as this suite shows it."""
         if self.parent is None:
             return next((child.unit for child in self.children if not child.inline), "    ")
-        outer = self.parent.indent
-        inner = self.indent[len(outer) :] if self.indent.startswith(outer) else ""
+        inner = self.indent[len(self.outer) :] if self.indent.startswith(self.outer) else ""
         return inner if inner and not self.inline else "    "
 
     @property
@@ -117,7 +118,10 @@ def _suite(
     inline = not decorated and characters(line, 0, body[0].col_offset).strip(" \t\f") != ""
     at = bisect_left(layout.logical_ends, first)
     header_end = first if inline else (layout.logical_ends[at - 1] if at else 0)
-    return Suite(owner, body, kind, functions, header_end, column_of(line), indent_of(line), inline, clause, parent)
+    outer = indent_of(lines[layout.logical[at - 1].first - 1]) if at else ""
+    return Suite(
+        owner, body, kind, functions, header_end, column_of(line), indent_of(line), inline, clause, parent, outer
+    )
 
 
 def open_suites(root: Suite, line: int) -> list[Suite]:

@@ -53,8 +53,7 @@ class Scheduler:
         # VAL: VAL_LENGTH(problems, max=0)
         if len(problems) != 0:
             raise ValueError(
-                f"Scheduler.__init__: problems must have no elements, got {len(problems)!r}: "
-                f"{problems!r:.200}"
+                f"Scheduler.__init__: problems must have no elements, got {len(problems)!r}: {problems!r:.200}"
             )
         # END VAL 5d2bb5
         self.settings = settings

@@ -44,15 +44,12 @@ class Sampling:
         """Raises ValueError for a setting out of its range."""
         # VAL: VAL_INT_RANGE(self.max_tokens, min=1)
         if not self.max_tokens >= 1:
-            raise ValueError(
-                f"Sampling.__post_init__: self.max_tokens must be at least 1, got {self.max_tokens!r}"
-            )
+            raise ValueError(f"Sampling.__post_init__: self.max_tokens must be at least 1, got {self.max_tokens!r}")
         # END VAL dcea3c
         # VAL: VAL_NON_NEGATIVE(self.temperature) - 0 is greedy
         if not self.temperature >= 0:
             raise ValueError(
-                f"Sampling.__post_init__: self.temperature must not be negative, got {self.temperature!r} "
-                "- 0 is greedy"
+                f"Sampling.__post_init__: self.temperature must not be negative, got {self.temperature!r} - 0 is greedy"
             )
         # END VAL 85212b
         # VAL: VAL_FLOAT_RANGE(self.top_p, min=0, max=1, exclude_min=True)

@@ -89,8 +89,7 @@ class FrozenLake:
         _extra = sorted(set(view) - set(VIEWS), key=repr)
         if _extra:
             raise ValueError(
-                f"FrozenLake.__init__: view must be a subset of VIEWS, but has {_extra!r:.200} outside "
-                f"{VIEWS!r:.200}"
+                f"FrozenLake.__init__: view must be a subset of VIEWS, but has {_extra!r:.200} outside {VIEWS!r:.200}"
             )
         # END VAL 732a48
         if "position" in view:
@@ -98,8 +97,7 @@ class FrozenLake:
             # VAL: VAL_INT_RANGE(rows, max=10) - the view `position` shows two digits
             if not rows <= 10:
                 raise ValueError(
-                    f"FrozenLake.__init__: rows must be at most 10, got {rows!r} - the view `position` shows "
-                    "two digits"
+                    f"FrozenLake.__init__: rows must be at most 10, got {rows!r} - the view `position` shows two digits"
                 )
             # END VAL c27aad
         self._view = tuple(view)

@@ -141,10 +141,10 @@ class Driver:
                     rank = getattr(command, "rank", None)
                     # VAL: VAL_NOT_NONE(rank, error=SimulationError, about=command) - kill needs a rank
                     if rank is None:
-                            raise SimulationError(
-                                    f"Driver._carry_out: rank must not be None, got {rank} (command={command!r:.200}) - kill "
-                                    "needs a rank"
-                            )
+                        raise SimulationError(
+                            f"Driver._carry_out: rank must not be None, got {rank} (command={command!r:.200}) - kill "
+                            "needs a rank"
+                        )
                     # END VAL d06bdd
                     self.clock.after(self.cost.submit_seconds, lambda: self.fleet.kill(rank, "killed"))
                     return

@@ -219,7 +219,7 @@ class Fleet:
             # ) - the trainer's state fills the devices (R22)
             if held in ("all",):
                 raise ContractBroken(
-                    f"Fleet._load: held must not be in one of the states (\"all\",), got {held!r:.200} "
+                    f'Fleet._load: held must not be in one of the states ("all",), got {held!r:.200} '
                     f"(rank={rank!r:.200}) - the trainer's state fills the devices (R22)"
                 )
             # END VAL 967771
@@ -307,7 +307,7 @@ class Fleet:
             # ) - KV has no room beside the trainer (R22)
             if held not in ("nothing",):
                 raise ContractBroken(
-                    f"Fleet._check_wake: held must be in one of the states (\"nothing\",), got {held!r:.200} "
+                    f'Fleet._check_wake: held must be in one of the states ("nothing",), got {held!r:.200} '
                     f"(command.rank={command.rank!r:.200}) - KV has no room beside the trainer (R22)"
                 )
             # END VAL e9d395

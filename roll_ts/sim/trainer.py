@@ -83,9 +83,7 @@ class Trainer:
         if len(players) == 0:
             raise ContractBroken(f"Trainer._train: players must not be empty, got {players!r:.200}")
         if len(set(players)) != len(players):
-            raise ContractBroken(
-                f"Trainer._train: players must not contain duplicates, got {players!r:.200}"
-            )
+            raise ContractBroken(f"Trainer._train: players must not contain duplicates, got {players!r:.200}")
         # END VAL ab9b2c
         # VAL: VAL_EMPTY(untrainable, error=ContractBroken) - a sample has a score and is trained once
         if len(untrainable) != 0:

@@ -37,15 +37,12 @@ class GroupSpec:
         # VAL: VAL_NO_DUPLICATES(self.members)
         if len(set(self.members)) != len(self.members):
             raise ValueError(
-                "GroupSpec.__post_init__: self.members must not contain duplicates, got "
-                f"{self.members!r:.200}"
+                f"GroupSpec.__post_init__: self.members must not contain duplicates, got {self.members!r:.200}"
             )
         # END VAL 4e4d3d
         # VAL: VAL_POSITIVE(self.timeout_s)
         if not self.timeout_s > 0:
-            raise ValueError(
-                f"GroupSpec.__post_init__: self.timeout_s must be positive, got {self.timeout_s!r}"
-            )
+            raise ValueError(f"GroupSpec.__post_init__: self.timeout_s must be positive, got {self.timeout_s!r}")
         # END VAL fa2895
 
     def rank(self, member: str) -> int:

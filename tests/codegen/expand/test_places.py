@@ -282,3 +282,30 @@ def test_order_of_blocks_follows_the_order_of_annotations() -> None:
     order = [line.split()[2] for line in done.splitlines() if line.strip().startswith("if not ")]
     assert order == ["a", "b", "c", "d", "math.isfinite(e):"]
     keeps(text)
+
+
+def test_a_check_inside_a_case_is_indented_by_one_level() -> None:
+    text = dedent("""
+        def take(x):
+            match x:
+                case (
+                    int() | float()
+                ):
+                    # VAL: VAL_POSITIVE(x)
+                    return x
+    """)
+    assert "            if not x > 0:\n                raise ValueError(" in expand(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("take", "take"), ("_take", "Engine._take"), ("__init__", "Engine.__init__")]
+)
+def test_a_message_names_the_class_of_a_method_that_begins_with_an_underscore(name: str, shown: str) -> None:
+    for around in (
+        "# VAL: VAL_POSITIVE(x)\n    def {}(self, x):\n",
+        "def {}(self, x):\n        # VAL: VAL_POSITIVE(x)\n",
+    ):
+        text = f"class Engine:\n    {around.format(name)}        if x:\n            return x\n"
+        assert f'f"{shown}: x must be positive' in expand(text)
+    nested = f"class Engine:\n    def run(self):\n        def {name}(x):  # VAL: VAL_POSITIVE\n            return x\n"
+    assert f'f"{name}: x must be positive' in expand(nested)
