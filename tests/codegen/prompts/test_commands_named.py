@@ -20,7 +20,7 @@ VALUES = {"N": "3", "ID": "D-1", "TEXT": "text", "PATH": "code.py", "DOC": "desi
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="codegen")
     subparsers = parser.add_subparsers(dest="command", required=True)
-    for name in COMMANDS:
+    for name in dict.fromkeys(module for module, _ in COMMANDS.values()):
         importlib.import_module(f"codegen.cli.{name}").register(subparsers)
     return parser
 
