@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codegen.expand.comments import read_layout
-from codegen.expand.expander import expand_bytes
+from codegen.expand.expander import expand_bytes, strip_bytes
 from codegen.expand.grammar import NotationError, parse_notation
 from codegen.expand.model import Options
 from codegen.expand.source import Unreadable, read_source
-from tests.codegen.expand.fuzz import Tally, fuzz, still_fresh
+from tests.codegen.expand.fuzz import JOB, Tally, fuzz, still_fresh
 from tests.codegen.expand.helpers import LIBRARY, MARKS
 
 TAGS = frozenset({"VAL", "AST"})
@@ -99,6 +99,113 @@ def check_reading(data: bytes) -> None:
         return
 
 
+PAGE = """\
+import math  # VAL import
+
+
+class Box:
+    # AST: AST_ENSURES(result > old(self.n))
+    def grow(self, by: int, names: list[str]) -> int:  # VAL: VAL_NON_EMPTY(names)
+        \"\"\"Grow.\"\"\"
+        # VAL: VAL_POSITIVE(by), VAL_INT_RANGE(by,
+        #     max=9) - a note that
+        #   goes on
+        if by:
+            # VAL: VAL_FINITE(by)
+            return self.n + by
+        else:  # VAL: VAL_ONE_OF(by, (0, 1))
+            self.n += by
+        return self.n
+
+
+# VAL: VAL_OFF_LOOP
+async def wait(rank):
+    # VAL: VAL_DEADLINE(30, waiting_for=rank)
+    await rank.done()
+    for each in rank:  # AST: AST_INVARIANT(each)
+        yield each
+"""
+LINES = [
+    "",
+    "    # VAL: VAL_POSITIVE(by)",
+    "        # END VAL 0a1b2c",
+    "    # AST on entry: AST_X",
+    "    pass",
+    "\tx = 1",
+    "        #   goes on",
+    "        # - by the way",
+    '    """',
+    "        return",
+    "    # VAL on return: VAL_FINITE(x)",
+    "import math  # VAL import",
+    "        raise ValueError(",
+    "x = 1; y = 2  # VAL: VAL_POSITIVE(x)",
+    "\\",
+    "\x0c",
+]
+EDIT = st.tuples(
+    st.sampled_from(["drop", "twice", "swap", "put", "indent", "dedent", "cut"]),
+    st.integers(0, 80),
+    st.integers(0, 80),
+    st.sampled_from(LINES),
+)
+
+
+def edited(text: str, edits: list[tuple[str, int, int, str]]) -> str:
+    """The text after edits such as people and merges make."""
+    lines = text.split("\n")
+    for kind, first, second, line in edits:
+        a, b = first % len(lines), second % len(lines)
+        if kind == "drop":
+            del lines[a : a + 1 + second % 3]
+        elif kind == "twice":
+            lines[b:b] = lines[a : a + 1 + second % 4]
+        elif kind == "swap":
+            lines[a], lines[b] = lines[b], lines[a]
+        elif kind == "put":
+            lines.insert(a, line)
+        elif kind == "indent":
+            lines[a] = f"    {lines[a]}"
+        elif kind == "dedent":
+            lines[a] = lines[a].removeprefix("    ")
+        else:
+            lines[a] = lines[a][: second % (len(lines[a]) + 1)]
+        lines = lines or [""]
+    return "\n".join(lines)
+
+
+def check_edited(edits: list[tuple[str, int, int, str]], expanded: bool) -> None:
+    """An edited file is refused with a reason, or its expansion is proven, holds still and can be taken out again."""
+    data = edited(EXPANDED_PAGE if expanded else PAGE, edits).encode()
+    outcome = JOB.process("a.py", data)
+    codes = [finding.code for finding in outcome.report.findings]
+    assert "unproven" not in codes and "pattern-defect" not in codes, outcome.report.findings
+    if outcome.report.text is None:
+        assert any(finding.severity == "error" for finding in outcome.report.findings)
+        return
+    new = data if outcome.new is None else outcome.new
+    again = JOB.process("a.py", new)
+    assert again.new is None and again.report.clean
+    base = strip_bytes("a.py", new, MARKS, Options())
+    assert base.text is not None
+    third = JOB.process("a.py", base.text.encode())
+    assert not third.report.refused
+    last = strip_bytes("a.py", third.new or base.text.encode(), MARKS, Options())
+    assert last.text == base.text
+
+
+EXPANDED_PAGE = (JOB.process("a.py", PAGE.encode()).new or b"").decode()
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(EDIT, min_size=1, max_size=5), st.booleans())
+def test_a_file_edited_by_people_is_refused_or_expanded_and_proven(
+    edits: list[tuple[str, int, int, str]], expanded: bool
+) -> None:
+    assert EXPANDED_PAGE
+    check_edited(edits, expanded)
+
+
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(NOTATION)
 def test_any_text_after_a_tag_is_an_annotation_or_a_located_error(text: str) -> None:
@@ -123,6 +230,7 @@ def test_ten_minutes_of_hypothesis_find_no_crash_hang_or_byte_change() -> None:
     many = settings(max_examples=20_000, deadline=None, print_blob=True)
     many(given(NOTATION)(check_notation))()
     many(given(st.binary(max_size=200))(check_reading))()
+    many(given(st.lists(EDIT, min_size=1, max_size=6), st.booleans())(check_edited))()
     many(
         given(st.builds(lambda indent, data: HEAD + indent + data, st.sampled_from([b"", b"    "]), BYTES))(
             check_expansion
