@@ -27,6 +27,8 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("document", nargs="?", metavar="DOC", help="path or id; may be left out where there is one")
     _add_common(parser)
     parser.add_argument("--write", action="store_true", help="change the document; by default the patch is printed")
+    help = "shorten what is DONE to signature, annotations and raises"
+    parser.add_argument("--compact", action="store_true", help=help)
     parser.set_defaults(run=_later("sync_from_code"))
 
     parser = subparsers.add_parser("adopt", help="write a Section 5 skeleton from existing code")

@@ -72,12 +72,12 @@ def sync_from_code(args: argparse.Namespace) -> int:
     if args.write:
         with document_lock(path, "sync-from-code"):
             document = read_document(path)
-            proposal = propose(document, Code(root))
+            proposal = propose(document, Code(root), args.compact)
             if proposal.text != document.text:
                 write_document(path, proposal.text, document.text)
     else:
         document = read_document(path)
-        proposal = propose(document, Code(root))
+        proposal = propose(document, Code(root), args.compact)
         old, new = document.text.splitlines(keepends=True), proposal.text.splitlines(keepends=True)
         shown = path.resolve().relative_to(root).as_posix() if path.resolve().is_relative_to(root) else str(path)
         sys.stdout.writelines(difflib.unified_diff(old, new, f"a/{shown}", f"b/{shown}"))

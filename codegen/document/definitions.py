@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from codegen.document.model import Entry
+from codegen.document.trees import children
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -92,38 +93,43 @@ def _used(tree: ast.AST) -> Iterator[str]:
     stack: list[tuple[ast.AST, frozenset[str]]] = [(tree, frozenset())]
     while stack:
         node, bound = stack.pop()
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load) and node.id not in bound:
+                yield node.id
+            continue
+        if isinstance(node, ast.Attribute) and (chain := _chain(node)):
+            if chain.partition(".")[0] not in bound:
+                yield chain
+            continue
+        below = children(node)
         if isinstance(node, Function | ast.Lambda):
             inside = bound | _bound(node)
             body = node.body if isinstance(node.body, list) else [node.body]
-            outside = [child for child in ast.iter_child_nodes(node) if child not in body]
-            children = [(child, bound) for child in outside] + [(child, inside) for child in body]
-            stack.extend(reversed(children))
-            continue
-        if isinstance(node, ast.Attribute):
-            chain = _chain(node)
-            if chain:
-                if chain.partition(".")[0] not in bound:
-                    yield chain
-                continue
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in bound:
-            yield node.id
-        stack.extend((child, bound) for child in reversed(list(ast.iter_child_nodes(node))))
+            stack += [(child, inside) for child in reversed(body)]
+            stack += [(child, bound) for child in reversed(below) if child not in body]
+        else:
+            stack += [(child, bound) for child in reversed(below)]
 
 
 def _bound(function: Function | ast.Lambda) -> frozenset[str]:
     """The names that a function binds anywhere: parameters, targets, handlers, imports, definitions inside it."""
     names: set[str] = set()
-    for node in ast.walk(function):
+    stack: list[ast.AST] = [function]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+            continue
         if isinstance(node, ast.arg):
             names.add(node.arg)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
         elif isinstance(node, ast.ExceptHandler) and node.name:
             names.add(node.name)
         elif isinstance(node, ast.alias):
             names.add(node.asname or node.name.partition(".")[0])
         elif isinstance(node, Function | ast.ClassDef) and node is not function:
             names.add(node.name)
+        stack += children(node)
     return frozenset(names - {"self", "cls"})
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import textwrap
 from collections.abc import Iterable
+from functools import lru_cache
 
 from codegen.document.blocks import Block, Html, Item
 from codegen.document.model import Fence, Table
@@ -21,6 +22,7 @@ def digest(parts: Iterable[str]) -> str:
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:8]
 
 
+@lru_cache(maxsize=50_000)
 def normal_code(code: str) -> str:
     """Code without blank lines, trailing blanks and common indentation. Comments count: they hold annotations."""
     lines = [line.rstrip() for line in textwrap.dedent(code).split("\n")]

@@ -70,16 +70,22 @@ def set_method_status(document: Document, step: int, method: str, status: str, d
 
 def set_method_statuses(document: Document, step: int, changes: Mapping[str, tuple[str, str | None]]) -> str:
     """Set the statuses (and digests, where not None) of several methods of one step at once."""
+    return set_statuses(document, {step: changes})
+
+
+def set_statuses(document: Document, changes: Mapping[int, Mapping[str, tuple[str, str | None]]]) -> str:
+    """Set the statuses (and digests, where not None) of methods of several steps at once, by step and method."""
     edits: list[LineEdit] = []
     wanted: dict[int, tuple[str, str | None]] = {}
-    for name, (status, digest) in changes.items():
-        _known(status, METHOD_STATUSES, "method status")
-        row = find_method(find_step(document, step), name)
-        cells = {"status": status}
-        if digest is not None:
-            cells["digest"] = digest or "-"
-        edits.append(_row_edit(document, row.line, cells))
-        wanted[row.line] = (status, digest)
+    for step, methods in changes.items():
+        for name, (status, digest) in methods.items():
+            _known(status, METHOD_STATUSES, "method status")
+            row = find_method(find_step(document, step), name)
+            cells = {"status": status}
+            if digest is not None:
+                cells["digest"] = digest or "-"
+            edits.append(_row_edit(document, row.line, cells))
+            wanted[row.line] = (status, digest)
     text = apply_edits(document, edits)
     found = {m.line: m for s in parse_document(text, document.path).steps for m in s.methods}
     for line, (status, digest) in wanted.items():

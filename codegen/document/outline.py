@@ -23,6 +23,7 @@ class Outline:
         self.starts = [block.line for block in self.blocks]
         self.headings = [block for block in self.blocks if isinstance(block, HeadingBlock)]
         self._ends = self._find_ends(last_line)
+        self._texts = [normal_block(block) for block in self.blocks]
 
     def _find_ends(self, last_line: int) -> dict[int, int]:
         ends: dict[int, int] = {}
@@ -78,8 +79,9 @@ class Outline:
 
     def digest(self, heading: HeadingBlock) -> str:
         """Digest of the text of a heading and all below it."""
-        blocks = [heading, *self.body(heading)]
-        return digest(chain.from_iterable(normal_block(block) for block in blocks))
+        first = bisect_left(self.starts, heading.line)
+        last = bisect_left(self.starts, self.end(heading) + 1)
+        return digest(chain.from_iterable(self._texts[first:last]))
 
     def sections(self) -> tuple[Section, ...]:
         """All numbered headings. Section 6 changes with every status, so that it has no digest."""

@@ -11,7 +11,9 @@ import ast
 import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
+from codegen.document.trees import children
 from codegen.drift.code import Code, Module, Place
 from codegen.drift.signatures import dotted
 
@@ -50,7 +52,6 @@ class CallGraph:
     code: Code
     modules: list[Module]
     _methods: dict[str, list[Place]] = field(default_factory=dict)
-    _found_sites: dict[str, _Sites] = field(default_factory=dict)
     _escapes: dict[tuple[str, bool], frozenset[Raise]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -167,17 +168,26 @@ class CallGraph:
         found = self._methods.get(call.attr, [])
         return found if len(found) <= _MAX_CANDIDATES else []
 
-    def _sites(self, place: Place) -> _Sites:
-        if place.full_name not in self._found_sites:
-            sites = _Sites()
-            node = place.definition.node
-            for child in _children(node):
-                if not (isinstance(node, ast.ClassDef) and isinstance(child, _SCOPES)):
-                    _collect(child, (), sites)
-            if isinstance(node, ast.ClassDef):
-                sites.bound.clear()  # fields are no local names
-            self._found_sites[place.full_name] = sites
-        return self._found_sites[place.full_name]
+    @staticmethod
+    def _sites(place: Place) -> _Sites:
+        known = _known_sites.setdefault(place.module, {})
+        if place.definition.name not in known:
+            known[place.definition.name] = _read_sites(place.definition.node)
+        return known[place.definition.name]
+
+
+# Graphs of several documents look at the same modules.
+_known_sites: WeakKeyDictionary[Module, dict[str, _Sites]] = WeakKeyDictionary()
+
+
+def _read_sites(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> _Sites:
+    sites = _Sites()
+    for child in children(node):
+        if not (isinstance(node, ast.ClassDef) and isinstance(child, _SCOPES)):
+            _collect(child, (), sites)
+    if isinstance(node, ast.ClassDef):
+        sites.bound.clear()  # fields are no local names
+    return sites
 
 
 def _collect(node: ast.AST, caught: tuple[str, ...], sites: _Sites, local: bool = False) -> None:
@@ -211,24 +221,12 @@ def _collect(node: ast.AST, caught: tuple[str, ...], sites: _Sites, local: bool 
             return
     elif isinstance(node, ast.arg):
         sites.bound.add(node.arg)
-    _collect_all(_children(node), caught, sites, local or isinstance(node, _SCOPES))
+    _collect_all(children(node), caught, sites, local or isinstance(node, _SCOPES))
 
 
 def _collect_all(nodes: Iterable[ast.AST], caught: tuple[str, ...], sites: _Sites, local: bool) -> None:
     for node in nodes:
         _collect(node, caught, sites, local)
-
-
-def _children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below one, in source order; what `ast.iter_child_nodes` gives, in a third of its time."""
-    found: list[ast.AST] = []
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if isinstance(value, ast.AST):
-            found.append(value)
-        elif isinstance(value, list):
-            found += [item for item in value if isinstance(item, ast.AST)]
-    return found
 
 
 def _class_of(place: Place) -> str:

@@ -38,11 +38,11 @@ class Sketcher:
         assert isinstance(node, ast.ClassDef)
         bases = ", ".join(ast.unparse(each) for each in [*node.bases, *node.keywords])
         lines = [*self.decorators(definition), f"class {node.name}{f'({bases})' if bases else ''}:"]
-        body = [_INDENT + text for text in self._annotations(definition.name, 0, 10**9)]
+        body = [_INDENT + text for text in self.annotations(definition.name, 0, 10**9)]
         shown = {field.line for field in definition.fields}
         for statement in node.body:
             if statement.lineno in shown:
-                body.append(_INDENT + self._one_line(statement))
+                body.append(_INDENT + self.one_line(statement))
         for member in members:
             body += (
                 ["", *(_INDENT + line if line else "" for line in member)]
@@ -53,7 +53,7 @@ class Sketcher:
 
     def decorators(self, definition: Definition) -> list[str]:
         """One line for each decorator."""
-        return [f"@{self._one_line(each)}" for each in definition.node.decorator_list]
+        return [f"@{self.one_line(each)}" for each in definition.node.decorator_list]
 
     def _body(self, definition: Definition) -> list[str]:
         node = definition.node
@@ -75,18 +75,18 @@ class Sketcher:
         for statement in statements:
             if self.annotated.is_managed(statement.lineno):
                 continue
-            noted = self._annotations(owner, after, statement.lineno)
+            noted = self.annotations(owner, after, statement.lineno)
             if not plain and not noted and lines and _may_go(lines[-1]):
                 lines[-1] = "..."
             lines += noted
             after = statement.end_lineno or statement.lineno
-            promised = self._annotations(owner, statement.lineno, after + 1)
+            promised = self.annotations(owner, statement.lineno, after + 1)
             if isinstance(statement, _COMPOUND):
                 shown = promised or depth > 0
                 lines += self._compound(owner, statement, depth - 1, plain) if shown else ["..."]
             else:
-                lines += [*promised, self._one_line(statement)]
-        closing = self._annotations(owner, after, before + 1)
+                lines += [*promised, self.one_line(statement)]
+        closing = self.annotations(owner, after, before + 1)
         if not plain and not closing and lines and _may_go(lines[-1]):
             lines[-1] = "..."
         lines += closing
@@ -98,21 +98,21 @@ class Sketcher:
 
     def _compound(self, owner: str, statement: ast.stmt, depth: int, plain: bool) -> Iterator[str]:
         if isinstance(statement, ast.Match):
-            yield self._head(statement.lineno, ast.unparse(statement).split("\n")[0])
+            yield self.head(statement.lineno, ast.unparse(statement).split("\n")[0])
         for head, body, first, last in _clauses(statement):
             indent = _INDENT if isinstance(statement, ast.Match) else ""
-            yield indent + self._head(first, head)
+            yield indent + self.head(first, head)
             block = list(self._block(owner, body, first, last, depth, plain))
             yield from (indent + _INDENT + line for line in _closed(block))
 
-    def _head(self, line: int, head: str) -> str:
+    def head(self, line: int, head: str) -> str:
         """The head of a clause as written, if it stands on one line, else as the parser gives it, shortened."""
         written = self.module.lines[line - 1].strip()
         if written.endswith(":") and "#" not in written:
             head = written
         return head if len(head) <= MAX_WIDTH else _short_head(head)
 
-    def _annotations(self, owner: str, after: int, before: int) -> list[str]:
+    def annotations(self, owner: str, after: int, before: int) -> list[str]:
         """The annotations between two source lines as their author wrote them, notes included."""
         found = self.annotated.promises.get(owner, ())
         spans = {each.line: each.last_line for each in found if after <= each.line < before}
@@ -120,7 +120,8 @@ class Sketcher:
             line.strip() for first, last in spans.items() for line in _comments(self.module.lines[first - 1 : last])
         ]
 
-    def _one_line(self, node: ast.stmt | ast.expr) -> str:
+    def one_line(self, node: ast.stmt | ast.expr) -> str:
+        """The source of a statement or expression on one line, its shape where it is too long."""
         text = self._segment(node) or ast.unparse(node)
         return text if "\n" not in text and len(text) <= MAX_WIDTH else _short(node)
 
@@ -143,15 +144,25 @@ def _comments(lines: list[str]) -> list[str]:
 
 def signature_lines(definition: Definition) -> list[str]:
     """`def name(…) -> T:` on one line, or one parameter a line where it would be too wide."""
-    node = definition.node
-    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-    parts = list(_parameter_texts(node.args))
-    start = f"{'async ' if definition.is_async else ''}def {node.name}("
-    end = f"){f' -> {ast.unparse(node.returns)}' if node.returns else ''}:"
+    start, parts, end = _signature(definition)
     line = start + ", ".join(parts) + end
     if len(line) <= MAX_WIDTH:
         return [line]
     return [start, *(f"{_INDENT}{part}," for part in parts), end]
+
+
+def one_line_signature(definition: Definition) -> str:
+    """`def name(…) -> T:` on one line, however wide."""
+    start, parts, end = _signature(definition)
+    return start + ", ".join(parts) + end
+
+
+def _signature(definition: Definition) -> tuple[str, list[str], str]:
+    node = definition.node
+    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    start = f"{'async ' if definition.is_async else ''}def {node.name}("
+    end = f"){f' -> {ast.unparse(node.returns)}' if node.returns else ''}:"
+    return start, list(_parameter_texts(node.args)), end
 
 
 def _parameter_texts(arguments: ast.arguments) -> Iterator[str]:

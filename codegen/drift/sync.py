@@ -4,6 +4,8 @@ Signatures, fields and annotations that differ are rewritten from the code, undo
 `errors:`, undocumented callables get an entry at the end of their module. What only the document has stays: taking
 back a promise is the author's decision, and so is an entry that is not started. The digest of a DONE method whose
 text was brought up to its code is taken again, unless it was stale before.
+
+`compact` also shortens the functions of entries that are done to their contract: signature, annotations, raises.
 """
 
 from __future__ import annotations
@@ -11,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from codegen.document.edit import LineEdit, apply_edits, set_method_status
+from codegen.document.edit import LineEdit, apply_edits, set_statuses
 from codegen.document.model import Document, Entry
 from codegen.document.parse import parse_document
+from codegen.document.staleness import effective_status
 from codegen.drift.adopt import Adoption, Sketch
 from codegen.drift.calls import CallGraph
 from codegen.drift.code import Code, Place
+from codegen.drift.compact import compact_function
 from codegen.drift.compare import Strictness, compare
 from codegen.drift.fence_edits import FenceEdits
 from codegen.drift.raises import undocumented_raises
@@ -34,10 +38,10 @@ class Proposal:
     left: DriftReport
 
 
-def propose(document: Document, code: Code) -> Proposal:
+def propose(document: Document, code: Code, compact: bool = False) -> Proposal:
     """The document's text with Section 5 brought up to the code."""
     new = document
-    for edits in (_rewritten_definitions, _documented_raises, _new_entries):
+    for edits in (_rewritten_definitions, _documented_raises, _new_entries, *([_compacted] if compact else [])):
         new = parse_document(apply_edits(new, edits(new, code)), document.path)
     new = _sealed_again(document, new, code)
     return Proposal(new.text, drift(new, code))
@@ -68,6 +72,27 @@ def _rewritten_definitions(document: Document, code: Code) -> Iterator[LineEdit]
             yield lines.whole(sketcher.function(place.definition))
         elif differs:
             yield lines.signature(sketcher.decorators(place.definition), signature_lines(place.definition))
+
+
+def _compacted(document: Document, code: Code) -> Iterator[LineEdit]:
+    """Functions and methods of entries that are done and agree with the code, without what only the code must say."""
+    drifting = {finding.line for finding in drift(document, code).findings if finding.severity == "error"}
+    methods = [method for step in document.steps for method in step.methods]
+    done = {
+        entry.id
+        for method in methods
+        if (entry := document.entry_of(method)) and effective_status(document, method) == "DONE"
+    }
+    everything = documented_definitions(document)[0]
+    full = {each.full_name for each in everything if not _is_short(each)}
+    for documented in everything:
+        entry, definition = documented.entry, documented.definition
+        shown_elsewhere = _is_short(documented) and documented.full_name in full
+        place = place_of(documented, code)
+        agrees = not any(entry.line <= line <= entry.line_end for line in drifting)
+        if entry.id in done and agrees and place and definition.kind == "function" and not shown_elsewhere:
+            lines = compact_function(Sketcher(place.module, place.module.annotated), place.definition)
+            yield FenceEdits(document, documented).whole(lines)
 
 
 def _hidden_constructor(documented: Documented, place: Place) -> Definition | None:
@@ -166,6 +191,7 @@ def _only(sketch: Sketch, names: set[str]) -> Sketch | None:
 def _sealed_again(old: Document, new: Document, code: Code) -> Document:
     """Take the digest of DONE methods again whose entry was fresh before and agrees with the code now."""
     drifting = {finding.line for finding in drift(new, code).findings if finding.severity == "error"}
+    changes: dict[int, dict[str, tuple[str, str | None]]] = {}
     for step in old.steps:
         for method in step.methods:
             before, after = old.entry_of(method), new.entry_of(method)
@@ -173,6 +199,5 @@ def _sealed_again(old: Document, new: Document, code: Code) -> Document:
                 continue
             fresh = method.digest == before.digest and after.digest != before.digest
             if fresh and not any(after.line <= line <= after.line_end for line in drifting):
-                text = set_method_status(new, step.number, method.section or method.name, "DONE", after.digest)
-                new = parse_document(text, new.path)
-    return new
+                changes.setdefault(step.number, {})[method.section or method.name] = ("DONE", after.digest)
+    return parse_document(set_statuses(new, changes), new.path) if changes else new

@@ -22,13 +22,15 @@ def lint(
     document: Document,
     code: Codebase | None = None,
     annotations: Callable[[Document], Iterable[Finding]] | None = None,
+    references: References | None = None,
 ) -> list[Finding]:
     """All findings in the order of their lines.
 
     With `code`, symbols named in the document are looked up in it; with `annotations`, that judges the annotations
-    in the fences of Section 5 (codes API005 to API007).
+    in the fences of Section 5 (codes API005 to API007). `references` are those of the document, where the caller has
+    them already.
     """
-    references = References(document)
+    references = references or References(document)
     found = [
         *check_structure(document),
         *check_apis(document, references),

@@ -22,6 +22,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "DOC014": ("warning", "A line ends in blanks"),
     "DOC015": ("error", "A conflict mark of a merge"),
     "DOC016": ("note", "An open to-do in a document that is done"),
+    "DOC017": ("warning", "A field stands twice, and only the first one counts"),
     "REF001": ("error", "A dependency that is not in the document"),
     "REF002": ("error", "Dependencies go in a circle"),
     "REF003": ("error", "An entry depends on itself"),

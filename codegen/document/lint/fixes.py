@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codegen.document.edit import LineEdit, apply_edits
-from codegen.document.lint.structure import glued_tables, meant_status, needless_blanks
+from codegen.document.lint.structure import glued_tables, meant_status, needless_blanks, repeated_fields
 from codegen.document.model import (
     DECISION_STATUSES,
     DOCUMENT_STATUSES,
@@ -16,12 +16,12 @@ from codegen.document.parse import parse_document
 from codegen.document.review import withdrawn
 from codegen.document.rows import bare, changed_row
 
-FIXED = ("DOC006", "DOC008", "DOC009", "DOC014", "REV001")
+FIXED = ("DOC006", "DOC008", "DOC009", "DOC014", "DOC017", "REV001")
 
 
 def fix(document: Document) -> Document:
     """The document with all of FIXED mended where there is one way to do it; nothing is written."""
-    for step in (_status_words, _title, _blanks, _tables):
+    for step in (_status_words, _title, _blanks, _tables, _repetitions):
         edits = step(document)
         if edits:
             document = parse_document(apply_edits(document, edits), document.path)
@@ -73,3 +73,12 @@ def _blanks(document: Document) -> list[LineEdit]:
 
 def _tables(document: Document) -> list[LineEdit]:
     return [LineEdit(line, line - 1, ("",)) for line in glued_tables(document)]
+
+
+def _repetitions(document: Document) -> list[LineEdit]:
+    """Fields that stand twice word for word; where they differ, the author has to say which one holds."""
+    return [
+        LineEdit(line, line, ())
+        for line, first in repeated_fields(document).items()
+        if bare(document, line) == bare(document, first) and first < line
+    ]

@@ -13,7 +13,10 @@ from codegen.document.model import (
     METHOD_STATUSES,
     STEP_STATUSES,
     VERDICTS,
+    Decision,
     Document,
+    Entry,
+    Step,
 )
 from codegen.document.rows import bare
 
@@ -29,11 +32,17 @@ REQUIRED = ("id", "title", "version", "status", "roots")
 VERSION = re.compile(r"\d+(\.\d+){0,2}$")
 PLACEHOLDER = re.compile(r"<[a-z][a-z ,'…-]{2,60}>")
 SPAN = re.compile(r"`[^`]*`")
+FIELD_LINE = re.compile(r"[-*+] (?:\*\*)?([a-z]+)(?:\*\*)?:", re.IGNORECASE)
+KNOWN_FIELDS = frozenset(
+    {"status", "drivers", "options", "outcome", "consequences", "affects", "confirmation"}
+    | {"purpose", "deps", "decisions", "errors", "tests", "phase"}
+    | {"depends", "files", "checkpoints", "rollback", "review"}
+)
 CONFLICT = re.compile(r"(<{7} |>{7} |={7}$)")
 
 
 def check_structure(document: Document) -> Iterator[Finding]:
-    """Findings DOC001 to DOC016, those of reading the document included."""
+    """Findings DOC001 to DOC017, those of reading the document included."""
     yield from document.problems
     yield from _front(document)
     yield from _chapters(document)
@@ -42,6 +51,10 @@ def check_structure(document: Document) -> Iterator[Finding]:
     yield from _history(document)
     yield from _lines(document)
     yield from _glued_tables(document)
+    for line, first in repeated_fields(document).items():
+        name = bare(document, line).partition(":")[0].lstrip("-*+ ")
+        message = f"`{name}:` stands twice, and only line {first} counts"
+        yield finding(document, line, "DOC017", message, "Join them, or delete one.")
 
 
 def _front(document: Document) -> Iterator[Finding]:
@@ -205,4 +218,20 @@ def glued_tables(document: Document) -> list[int]:
         starts = bare(document, table.line).startswith("|")
         if before.strip() and starts and not before.startswith(("#", "|", "```", "~~~", "<!--", "---", "===")):
             found.append(table.line)
+    return found
+
+
+def repeated_fields(document: Document) -> dict[int, int]:
+    """The lines of fields that their entry, decision or step has already, each with the line of the first one."""
+    fenced = _fenced(document)
+    found: dict[int, int] = {}
+    holders: list[Entry | Decision | Step] = [*document.entries, *document.decisions, *document.steps]
+    for holder in holders:
+        taken = {field.line: name for name, field in holder.fields.items() if name in KNOWN_FIELDS}
+        lines = {name: line for line, name in taken.items()}
+        for number in range(holder.line, holder.line_end + 1):
+            match = FIELD_LINE.match(document.lines[number - 1]) if number and number not in fenced else None
+            first = lines.get(match.group(1).lower()) if match else None
+            if first is not None and number != first:
+                found[number] = first
     return found

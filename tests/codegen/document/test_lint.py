@@ -39,6 +39,7 @@ BROKEN: dict[str, tuple[list[tuple[str, str]], str]] = {
     "DOC011": ([("#### 5.2.1 `Till`", "#### 5.3.1 `Till`")], "#### 5.3.1"),
     "DOC012": ([("Sums drift when", "<who suffers> when")], "<who suffers>"),
     "DOC013": ([(CLEAN[CLEAN.index("```mermaid\nflowchart LR\n    a") : CLEAN.index("## 5.")], "")], "## 4."),
+    "DOC017": ([("- purpose: sums\n", "- purpose: sums\n- purpose: sums\n")], "- purpose: sums"),
     "DOC014": ([("Sums drift when every caller rounds.", "Sums drift. ")], "Sums drift."),
     "DOC015": ([("Sums drift when", "<<<<<<< ours\nSums drift when")], "<<<<<<< ours"),
     "DOC016": ([("status: approved ", "status: done ")], "- T-1"),

@@ -150,3 +150,37 @@ def test_a_method_that_was_stale_before_stays_stale(project: Project) -> None:
     project.write()
     new = parse_document(propose(parse_document(project.section), Code(project.root)).text)
     assert new.steps[0].methods[1].digest == "00000000"
+
+
+def test_compact_leaves_signature_annotations_and_raises_of_what_is_done(project: Project) -> None:
+    before = parse_document(project.section).entry_by_id["5.1.3"].digest
+    row = "| `weigh` | 5.1.5 | DONE | - |\n"
+    project.change_section(row, f"{row}| `Shelf.put` | 5.1.3 | DONE | {before} |\n")
+    project.write()
+    document = parse_document(project.section, project.root / "design" / "shelf.md")
+    once = propose(document, Code(project.root), compact=True)
+    [put] = [entry for entry in parse_document(once.text).entries if entry.name == "Shelf.put"]
+    assert put.code == (
+        "def put(self, parcel: Parcel, *, label: str | None = None) -> int:\n"
+        "    if self.free == 0:\n"
+        "        raise Full(parcel.name)\n"
+        "    ...\n"
+        "    # AST: AST_POSTCONDITION(len(self.parcels) > 0)\n"
+        "    ...\n"
+    )
+    assert once.left.is_clean
+    new = parse_document(once.text, document.path)
+    assert new.steps[0].methods[2].digest == put.digest != before
+    assert propose(new, Code(project.root), compact=True).text == once.text
+
+
+def test_compact_leaves_what_is_stale_or_not_done_as_its_author_wrote_it(project: Project) -> None:
+    row = "| `weigh` | 5.1.5 | DONE | - |\n"
+    for status in ("IN_PROGRESS", "STALE"):
+        section = project.section
+        project.section = section.replace(row, f"{row}| `Shelf.put` | 5.1.3 | {status} | - |\n")
+        project.write()
+        document = parse_document(project.section, project.root / "design" / "shelf.md")
+        compact = propose(document, Code(project.root), compact=True).text
+        assert parse_document(compact).entry_by_id["5.1.3"].code == document.entry_by_id["5.1.3"].code
+        project.section = section
