@@ -123,6 +123,17 @@ class MegatronTrainer:
         found = self._updater.logprobs(samples)
         return [found[i] for i in range(len(samples))]
 
+    def greedy(self, prompt: Sequence[int], count: int) -> tuple[list[int], list[float]]:
+        """The `count` most likely tokens after `prompt`, one after the other, and the log-prob (nats) of each."""
+        self._need_memory("greedy", parts=("parameters",))
+        said, logprobs = list(prompt), []
+        for _ in range(count):
+            tokens = torch.tensor([said], device=next(self._model.parameters()).device)
+            best, token = self._mm.next_logprobs(self._model, tokens, self._layout)[0].max(dim=0)
+            said.append(int(token))
+            logprobs.append(float(best))
+        return said[len(prompt) :], logprobs
+
     def export(self) -> dict[str, torch.Tensor]:
         """Present weights by Hugging Face name, fresh CPU memory; the whole model on rank 0, empty elsewhere."""
         self._need_memory("export", parts=("parameters",))

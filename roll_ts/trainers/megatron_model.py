@@ -15,7 +15,7 @@ from megatron.core.models.gpt.gpt_layer_specs import (
     get_gpt_layer_with_transformer_engine_spec,
 )
 from megatron.core.models.gpt.gpt_model import GPTModel
-from megatron.core.tensor_parallel import vocab_parallel_cross_entropy
+from megatron.core.tensor_parallel import gather_from_tensor_model_parallel_region, vocab_parallel_cross_entropy
 from megatron.core.transformer.transformer_config import TransformerConfig
 from safetensors.torch import load_file
 
@@ -141,13 +141,25 @@ def gather_weights(model: GPTModel, arch: Architecture, layout: Layout) -> Weigh
 def token_logprobs(model: torch.nn.Module, tokens: torch.Tensor, layout: Layout) -> torch.Tensor:
     """Log-probability (nats, float32) of tokens[:, 1:] given what precedes each, shape [rows, length - 1];
     right padding does no harm, attention is causal. Differentiable; equal on all tensor-parallel ranks."""
+    logits = _logits(model, tokens, layout)
+    # Megatron's cross entropy works on [length, rows, vocabulary shard] and overwrites its input
+    ahead = logits[:, :-1].transpose(0, 1).contiguous().float()
+    targets = tokens[:, 1:].transpose(0, 1).contiguous()
+    return -vocab_parallel_cross_entropy(ahead, targets).transpose(0, 1)
+
+
+@torch.no_grad()
+def next_logprobs(model: torch.nn.Module, tokens: torch.Tensor, layout: Layout) -> torch.Tensor:
+    """Log-probability (nats, float32) of every token of the vocabulary after each row, shape [rows, vocabulary]; equal
+    on all tensor-parallel ranks."""
+    last = _logits(model, tokens, layout)[:, -1].float()
+    return torch.log_softmax(gather_from_tensor_model_parallel_region(last), dim=-1)
+
+
+def _logits(model: torch.nn.Module, tokens: torch.Tensor, layout: Layout) -> torch.Tensor:
     rows, length = tokens.shape
     positions = torch.arange(length, device=tokens.device)[None].expand(rows, -1)
     mask = None
     if layout == "local":  # the plain attention wants its causal mask spelled out: True is hidden
         mask = torch.ones(1, 1, length, length, dtype=torch.bool, device=tokens.device).triu(1)
-    logits = model(tokens, positions, mask)
-    # Megatron's cross entropy works on [length, rows, vocabulary shard] and overwrites its input
-    ahead = logits[:, :-1].transpose(0, 1).contiguous().float()
-    targets = tokens[:, 1:].transpose(0, 1).contiguous()
-    return -vocab_parallel_cross_entropy(ahead, targets).transpose(0, 1)
+    return model(tokens, positions, mask)

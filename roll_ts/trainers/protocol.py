@@ -182,6 +182,10 @@ class Trainer(Protocol):
         weights (index 0 is 0)."""
         ...
 
+    def greedy(self, prompt: Sequence[int], count: int) -> tuple[list[int], list[float]]:
+        """The most likely `count` tokens after `prompt` under the current weights, and the log-prob of each."""
+        ...
+
     def export(self) -> dict[str, torch.Tensor]:
         """Current weights by Hugging Face name, on the CPU. The full dictionary on rank 0, empty
         elsewhere."""

@@ -31,7 +31,8 @@ def run(trainer: MegatronTrainer, checkpoint: Path | None = None) -> dict[str, f
         trainer.load(checkpoint)
     second = trainer.train(again)
     reports = {"1": first, "2": second}
-    return {
+    _, said = trainer.greedy([1, 2, 3], 4)
+    return {f"greedy.{i}": logprob for i, logprob in enumerate(said)} | {
         f"{k}.{n}": getattr(r, n) for k, r in reports.items() for n in ("loss", "grad_norm", "mean_nll", "mean_weight")
     }
 

@@ -59,7 +59,9 @@ def on_policy(trainer, samples: list[Sample]) -> list[Sample]:  # type: ignore[n
 
 
 @pytest.mark.parametrize("shape", [TINY, replace(TINY, tied=True)], ids=["untied", "tied"])
-def test_logprobs_and_export_agree_with_transformers(lab: Lab, tmp_path: Path, shape: ScratchModel) -> None:
+def test_logprobs_greedy_tokens_and_export_agree_with_transformers(
+    lab: Lab, tmp_path: Path, shape: ScratchModel
+) -> None:
     from transformers import AutoModelForCausalLM
 
     folder = make_model(tmp_path / "m", 3, shape)
@@ -72,6 +74,13 @@ def test_logprobs_and_export_agree_with_transformers(lab: Lab, tmp_path: Path, s
         expected = scores.gather(1, tokens[0, 1:, None])[:, 0].numpy()
         assert ours[0] == 0
         np.testing.assert_allclose(ours[1:], expected, atol=2e-5)
+    prompt = torch.tensor(samples[0].tokens[None, :5]).long()
+    with torch.no_grad():
+        said = theirs.generate(prompt, max_new_tokens=4, do_sample=False, eos_token_id=None)
+        scores = theirs(said).logits[0, 4:-1].log_softmax(-1)
+    tokens, logprobs = trainer.greedy(prompt[0].tolist(), 4)
+    assert tokens == said[0, 5:].tolist()
+    np.testing.assert_allclose(logprobs, scores.max(-1).values.numpy(), atol=2e-5)
     exported, source = trainer.export(), load_file(folder / "model.safetensors")
     assert set(exported) == set(source)
     assert all(torch.equal(exported[name], source[name]) for name in source)
