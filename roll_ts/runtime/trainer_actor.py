@@ -19,9 +19,8 @@ from roll_ts.engines.protocol import Canary
 from roll_ts.runtime._devices import pin_process, trainer_environment
 from roll_ts.runtime._transfer import Route, Sender, TransferPlan, open_transfer
 from roll_ts.runtime.session import start_actor
-from roll_ts.trainers.architecture import read_architecture
 from roll_ts.trainers.protocol import ALL_PARTS, EARLY_PARTS, Part, TrainerConfig
-from roll_ts.trainers.sample import Sample, SampleBuilder, unpack
+from roll_ts.trainers.sample import unpack
 
 if TYPE_CHECKING:
     import torch
@@ -88,22 +87,12 @@ class TrainerActor:
 
         began = time.monotonic()
         weights = self._trainer.export()
-        canary = self._greedy(prompt, tokens)
+        canary = Canary(*self._trainer.greedy(prompt, tokens))
         if self._rank == 0:
             self._weights = weights
         identity = digest(self._weights.items()) if self._rank == 0 else ""
         seconds = time.monotonic() - began
         return Published(int(self._trainer.version), identity, canary, seconds)
-
-    def _greedy(self, prompt: Sequence[int], count: int) -> Canary:
-        """The most likely continuation, found by scoring every entry of the vocabulary as the next token."""
-        vocabulary = range(read_architecture(self._config.model).vocab)
-        said, logprobs = list(prompt), []
-        for _ in range(count):
-            scores = [float(found[-1]) for found in self._trainer.logprobs([_with_next(said, t) for t in vocabulary])]
-            said.append(max(vocabulary, key=scores.__getitem__))
-            logprobs.append(scores[said[-1]])
-        return Canary(said[len(prompt) :], logprobs)
 
     def release(self, parts: str) -> int:
         """Give memory back: "state" or "all". Returns the bytes that went back on this rank."""
@@ -152,13 +141,6 @@ class TrainerActor:
         """Leave the group."""
         if self._trainer is not None:
             self._trainer.close()
-
-
-def _with_next(tokens: Sequence[int], following: int) -> Sample:
-    builder = SampleBuilder()
-    builder.give(tokens)
-    builder.generate([following], [0.0], version=0)
-    return builder.finish(group="canary", trajectory=str(following), reward=0.0)
 
 
 def start_trainers(config: RunConfig, trainer: TrainerConfig) -> list[Any]:
