@@ -1,18 +1,22 @@
 """Tokens per second of `VLLMEngine` against a bare loop over the same vLLM engine in the same process.
 
-    python bench/engine_loop.py MODEL_FOLDER [--device cpu|cuda] [--core N]
+    python bench/engine_loop.py [MODEL_FOLDER] [--device cpu|cuda] [--core N]
 
 Both loops take turns, `--rounds` times per batch size, and the fastest round of each counts: CPU seconds of the whole
-process (wall seconds on cuda), so that other load on the machine weighs little. A last line of JSON has all figures.
+process (wall seconds on cuda), so that other load on the machine weighs little. Without a folder, the model of the demo
+is made. The last line is JSON.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+from _closing import closing_line
 
 from roll_ts.engines.config import EngineConfig, prepare_process
 from roll_ts.engines.protocol import TERMINAL, Request, Sampling
@@ -43,17 +47,22 @@ def bare_loop(core: VLLMCore, requests: list[Request]) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model")
+    parser.add_argument("model", nargs="?", type=Path)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32, 64])
     options = parser.parse_args()
-    config = EngineConfig(
-        options.model, options.device, (options.core,) if options.device == "cpu" else (), kv_bytes=256 << 20
-    )
+    made_here = tempfile.TemporaryDirectory()
+    model = options.model or Path(made_here.name) / "model"
+    cores = (options.core,) if options.device == "cpu" else ()
+    config = EngineConfig(str(model), options.device, cores, kv_bytes=256 << 20)
     prepare_process(config)
+    if options.model is None:  # imported late: torch must not be there before the process is prepared
+        from roll_ts.trainers.scratch import ScratchModel, make_model
+
+        make_model(model, 0, ScratchModel(hidden=64, layers=2, ffn=192))
     engine = VLLMEngine(config)
     made = 0
 
@@ -87,7 +96,7 @@ def main() -> int:
         figures[batch] = {"engine_tokens_per_s": work / ours, "bare_tokens_per_s": work / bare, "ratio": bare / ours}
         print(f"{batch:>5} {work / ours:>13.0f} {work / bare:>11.0f} {bare / ours:>6.3f}")
     engine.close()
-    print(json.dumps({"clock": ["cpu", "wall"][clock], "batches": figures}))
+    print(closing_line("engine_loop", {"clock": ["cpu", "wall"][clock], "batches": figures}, [0], "torch"))
     return 0
 
 

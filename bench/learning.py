@@ -13,8 +13,9 @@ import shutil
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
+
+from _closing import closing_line
 
 LEAST_GAIN = 0.20
 
@@ -58,8 +59,7 @@ def main() -> int:
             flush=True,
         )
     good = all(row["gain"] >= LEAST_GAIN and row["low"] > 0 for row in rows)
-    versions = {name: version(name) for name in ("torch", "ray", "megatron-core", "roll-ts")}
-    print(json.dumps({"name": "learning", "good": good, "rows": rows, "versions": versions}))
+    print(closing_line("learning", rows, args.seeds, "torch", "ray", "megatron-core"))
     return 0 if good else 1
 
 

@@ -9,12 +9,11 @@ counts. `--check`: exit 1 when the three schemes take 10 s or more. The last lin
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
+
+from _closing import closing_line
 
 from roll_ts.core.policies import make_policy
 from roll_ts.core.scheduler import Scheduler
@@ -57,9 +56,7 @@ def main() -> int:
         floor, events = floor + bare, events + len(run.journal.entries)
     print(f"{'simulated':<16} {events:>8} {seconds:>12.2f}   {seconds / floor:.2f} x the bare core")
     figures = {"seconds": round(seconds, 3), "floor_seconds": round(floor, 3), "ratio": round(seconds / floor, 3)}
-    versions = {"python": platform.python_version(), "roll-ts": version("roll-ts")}
-    seeds = [run.journal.header.seed for run in comparison.runs]
-    print(json.dumps({"name": "simulate", "figures": figures, "events": events, "seeds": seeds, "versions": versions}))
+    print(closing_line("simulate", figures | {"events": events}, [comparison.config.seed]))
     return int(args.check and seconds >= LIMIT_SECONDS)
 
 

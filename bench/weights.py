@@ -10,7 +10,6 @@ the same run; a ratio of 3 means three times that. The fastest of the rounds cou
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -23,6 +22,7 @@ os.environ.update(SETTINGS)
 
 import ray  # noqa: E402
 import torch  # noqa: E402
+from _closing import closing_line  # noqa: E402
 
 from roll_ts.weights.broadcast import WeightGroup  # noqa: E402
 from roll_ts.weights.digest import digest  # noqa: E402
@@ -127,7 +127,8 @@ def main() -> int:
         rows.append(measure(model_like(megabytes), receivers, group, options.rounds))
         print(" ".join(f"{rows[-1][column]:>19.4g}" for column in (*columns, "object_store_ratio")))
     ray.shutdown()
-    print(json.dumps({"receivers": len(receivers), "rounds": options.rounds, "sizes": rows}))
+    figures = {"receivers": len(receivers), "rounds": options.rounds, "sizes": rows}
+    print(closing_line("weights", figures, [0], "torch", "ray"))
     return 0
 
 
