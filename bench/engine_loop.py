@@ -10,6 +10,7 @@ is made. The last line is JSON.
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import tempfile
 import time
@@ -45,6 +46,16 @@ def bare_loop(core: VLLMCore, requests: list[Request]) -> int:
     return tokens
 
 
+def made_by_another_process(folder: Path) -> Path:
+    """The demo's model. Making it imports torch, which must not be here before `prepare_process`."""
+    make = (
+        "import sys; from roll_ts.trainers.scratch import ScratchModel, make_model; "
+        "make_model(sys.argv[1], 0, ScratchModel(hidden=64, layers=2, ffn=192))"
+    )
+    subprocess.run([sys.executable, "-c", make, str(folder)], check=True)
+    return folder
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", type=Path)
@@ -55,14 +66,10 @@ def main() -> int:
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32, 64])
     options = parser.parse_args()
     made_here = tempfile.TemporaryDirectory()
-    model = options.model or Path(made_here.name) / "model"
+    model = options.model or made_by_another_process(Path(made_here.name) / "model")
     cores = (options.core,) if options.device == "cpu" else ()
     config = EngineConfig(str(model), options.device, cores, kv_bytes=256 << 20)
     prepare_process(config)
-    if options.model is None:  # imported late: torch must not be there before the process is prepared
-        from roll_ts.trainers.scratch import ScratchModel, make_model
-
-        make_model(model, 0, ScratchModel(hidden=64, layers=2, ffn=192))
     engine = VLLMEngine(config)
     made = 0
 
