@@ -1,12 +1,16 @@
-"""The annotations in the fences of Section 5 against the pattern library: notation, pattern, arguments.
+"""The annotations in the fences of Section 5 against the pattern library: notation, pattern, arguments; and the code
+against Section 5: each function that `codegen expand --extract` made of a long check has a Full Specification.
 
 Where a check would go is not asked: a body in a document may be pseudo-code. `codegen expand` asks it of the code.
 """
 
 from __future__ import annotations
 
+import ast
+import re
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 
 from codegen.diagnostics import Finding
 from codegen.document.lint.codes import finding
@@ -14,7 +18,11 @@ from codegen.document.model import Document, Entry, Fence
 from codegen.expand.comments import Comment, read_layout
 from codegen.expand.grammar import Item
 from codegen.expand.marks import Marks, Opener, is_prose
+from codegen.expand.parsing import parse_python
+from codegen.expand.source import Unreadable, read_source
 from codegen.patterns import BadArgument, Library, UnknownPattern, bind
+
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def check_annotations(document: Document, library: Library, marks: Marks) -> Iterator[Finding]:
@@ -24,6 +32,35 @@ def check_annotations(document: Document, library: Library, marks: Marks) -> Ite
             if marks.prefilter.search(fence.code.encode()):
                 for opener in _openers(fence, marks):
                     yield from _judge(document, entry, fence.line + opener.line, opener, library)
+
+
+def check_extracted(document: Document, project: Path, marks: Marks) -> Iterator[Finding]:
+    """Findings EXT001: a function made of a long check, below the document's roots, without a Full Specification."""
+    specified = {name for entry in document.entries if entry.full_specification for name in entry.full_names}
+    line = document.front.lines.get("roots", document.front.line) or 1
+    for root in document.front.roots:
+        for base in (project, project / "src"):
+            for path in sorted((base / root).rglob("*.py")) or [base / root]:
+                module = ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
+                for name in _extracted(path, marks):
+                    if f"{module}.{name}" not in specified:
+                        message = f"{module}.{name} is made of a long check and has no Full Specification in Section 5"
+                        fix = f"Add `#### 5.x.y {name} - Full Specification` below `{module}`: what must hold, and why."
+                        yield Finding(str(document.path), line, 1, "EXT001", message, "warning", fix)
+
+
+def _extracted(path: Path, marks: Marks) -> list[str]:
+    """Names of the functions in a file that an expansion made of long checks."""
+    if path.suffix != ".py" or not path.is_file() or b" on module: " not in (data := path.read_bytes()):
+        return []
+    try:
+        text = read_source(data).text
+        functions = {node.name for node in parse_python(text).body if isinstance(node, FUNCTION)}
+    except (Unreadable, SyntaxError):  # `codegen expand --check` names such a file.
+        return []
+    tags = "|".join(sorted(marks.tags))
+    made = re.findall(rf"^# (?:{tags}) on module: .*\n(?:async )?def (\w+)\(", text, re.MULTILINE)
+    return [name for name in made if name in functions]
 
 
 def _openers(fence: Fence, marks: Marks) -> Iterator[Opener]:

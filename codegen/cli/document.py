@@ -64,13 +64,16 @@ def run_lint(args: argparse.Namespace) -> int:
 
 def _annotation_check(project: Path) -> Callable[[Document], Iterable[Finding]]:
     # The expander is loaded for documents only: `--unmanaged` and `--diff` do without it.
-    from codegen.cli.annotations import check_annotations
+    from codegen.cli.annotations import check_annotations, check_extracted
     from codegen.expand.marks import Marks
     from codegen.patterns import load_library
 
     library = load_library(project)
     marks = Marks(library.tags())
-    return lambda document: check_annotations(document, library, marks)
+    return lambda document: (
+        *check_annotations(document, library, marks),
+        *check_extracted(document, project, marks),
+    )
 
 
 def _mended(document: Document) -> Document:

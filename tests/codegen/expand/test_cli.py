@@ -281,3 +281,29 @@ def test_a_stale_site_says_what_changed(project: Path, capsys: pytest.CaptureFix
     changed = shipped.read_text(encoding="utf-8").replace("}} must {%", "}} has to {%")
     (project / "validation_patterns" / "VAL_INT_RANGE.yaml").write_text(changed, encoding="utf-8")
     assert "its pattern changed" in run(capsys, "--check", "pkg")[1]
+
+
+def test_lint_asks_for_the_full_specification_of_an_extracted_function(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"  if {{{{ target }}}} == {n}:\n      raise {{{{ error }}}}({{{{ message }}}})\n" for n in range(6))
+    (project / "validation_patterns").mkdir()
+    (project / "validation_patterns" / "VAL_LONG.yaml").write_text(
+        'id: VAL_LONG\nversion: 1\nsince: "0.1"\ntag: VAL\nsummary: The value passes a long test.\n'
+        "target: required\nerror: ValueError\n"
+        f'message: "{{{{ where }}}}{{{{ label }}}} failed"\ntemplate: |\n{rows}'
+        "examples:\n  - use: VAL_LONG(x)\n    passes: [x = 9]\n    raises:\n"
+        + "".join(f'      x = {n}: "check: x failed"\n' for n in range(6))
+    )
+    (project / "pkg" / "pool.py").write_text("def take(x):\n    # VAL: VAL_LONG\n    return x\n")
+    assert run(capsys, "--extract", "pkg/pool.py") == (0, "", "2 sites, 1 file changed, no findings\n")
+    (project / "design").mkdir()
+    page = project / "design" / "sample.md"
+    page.write_text(DOCUMENT.replace("INVARINT", "INVARIANT"))
+    main(["lint", "sample"])
+    out = capsys.readouterr().out
+    assert "warning EXT001 pkg.pool._validate_take_x is made of a long check" in out
+    code = "```python\ndef _validate_take_x(x): ...\n```\n"
+    page.write_text(f"{page.read_text()}#### 5.1.3 _validate_take_x - Full Specification\nAll six hold.\n{code}")
+    main(["lint", "sample"])
+    assert "EXT001" not in capsys.readouterr().out
