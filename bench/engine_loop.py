@@ -50,7 +50,7 @@ def made_by_another_process(folder: Path) -> Path:
     """The demo's model. Making it imports torch, which must not be here before `prepare_process`."""
     make = (
         "import sys; from roll_ts.trainers.scratch import ScratchModel, make_model; "
-        "make_model(sys.argv[1], 0, ScratchModel(hidden=64, layers=2, ffn=192))"
+        "make_model(sys.argv[1], 0, ScratchModel(hidden=64, layers=2, ffn=192, heads=2))"
     )
     subprocess.run([sys.executable, "-c", make, str(folder)], check=True)
     return folder
