@@ -45,7 +45,7 @@ def check_extracted(document: Document, project: Path, marks: Marks) -> Iterator
                 for name in _extracted(path, marks):
                     if f"{module}.{name}" not in specified:
                         message = f"{module}.{name} is made of a long check and has no Full Specification in Section 5"
-                        fix = f"Add `#### 5.x.y {name} - Full Specification` below `{module}`: what must hold, and why."
+                        fix = f"Add the heading #### 5.x.y `{name}` - Full Specification below `{module}`: what must hold, and why."
                         yield Finding(str(document.path), line, 1, "EXT001", message, "warning", fix)
 
 

@@ -304,6 +304,6 @@ def test_lint_asks_for_the_full_specification_of_an_extracted_function(
     out = capsys.readouterr().out
     assert "warning EXT001 pkg.pool._validate_take_x is made of a long check" in out
     code = "```python\ndef _validate_take_x(x): ...\n```\n"
-    page.write_text(f"{page.read_text()}#### 5.1.3 _validate_take_x - Full Specification\nAll six hold.\n{code}")
+    page.write_text(f"{page.read_text()}#### 5.1.3 `_validate_take_x` - Full Specification\nAll six hold.\n{code}")
     main(["lint", "sample"])
     assert "EXT001" not in capsys.readouterr().out
