@@ -38,15 +38,20 @@ def check_extracted(document: Document, project: Path, marks: Marks) -> Iterator
     """Findings EXT001: a function made of a long check, below the document's roots, without a Full Specification."""
     specified = {name for entry in document.entries if entry.full_specification for name in entry.full_names}
     line = document.front.lines.get("roots", document.front.line) or 1
+    for module, path in _modules(document, project):
+        for name in _extracted(path, marks):
+            if f"{module}.{name}" not in specified:
+                message = f"{module}.{name} is made of a long check and has no Full Specification in Section 5"
+                fix = f"Add the heading #### 5.x.y `{name}` - Full Specification, with what must hold, and why."
+                yield Finding(str(document.path), line, 1, "EXT001", message, "warning", fix)
+
+
+def _modules(document: Document, project: Path) -> Iterator[tuple[str, Path]]:
+    """Name and path of each module below the document's roots."""
     for root in document.front.roots:
         for base in (project, project / "src"):
             for path in sorted((base / root).rglob("*.py")) or [base / root]:
-                module = ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
-                for name in _extracted(path, marks):
-                    if f"{module}.{name}" not in specified:
-                        message = f"{module}.{name} is made of a long check and has no Full Specification in Section 5"
-                        fix = f"Add the heading #### 5.x.y `{name}` - Full Specification below `{module}`: what must hold, and why."
-                        yield Finding(str(document.path), line, 1, "EXT001", message, "warning", fix)
+                yield ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__"), path
 
 
 def _extracted(path: Path, marks: Marks) -> list[str]:
