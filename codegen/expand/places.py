@@ -54,20 +54,6 @@ class Place:
         return (self.speaks_of or self.suite).function
 
     @property
-    def function_name(self) -> str:
-        """What messages call the function: a method whose name begins with `_` says too little without its class."""
-        function = self.function
-        if function is None:
-            return ""
-        suite: Suite | None = self.speaks_of or self.suite
-        while suite is not None and suite.owner is not function:
-            suite = suite.parent
-        owner = suite.parent.owner if suite and suite.parent else None
-        if isinstance(owner, ast.ClassDef) and function.name.startswith("_"):
-            return f"{owner.name}.{function.name}"
-        return function.name
-
-    @property
     def above(self) -> ast.stmt | None:
         """The statement just above in the same suite; the header's statement at the head of a suite."""
         if self.index:

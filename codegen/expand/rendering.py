@@ -38,7 +38,7 @@ def render_check(check: Check, tree: ast.Module, fresh: Fresh, unit: str, option
     site = Site(
         target=source,
         label=label,
-        function=check.place.function_name,
+        function=(check.place.speaks_of or check.place.suite).function_name,
         each=target.each if target else "none",
         result=result if check.uses_result else None,
         indent_unit=unit,

@@ -21,7 +21,7 @@ class Suite:
 
     `header_end` is the last line of the header, `outer` its indentation; `inline` means that the statements share
     that line.
-    `functions` are the enclosing functions, the innermost last; `class_name` the class directly around the innermost.
+    `functions` are the enclosing functions, the innermost last.
     """
 
     owner: ast.AST
@@ -49,6 +49,20 @@ class Suite:
     def function(self) -> Function | None:
         """The innermost function around the statements."""
         return self.functions[-1] if self.functions else None
+
+    @property
+    def function_name(self) -> str:
+        """What messages call that function: a method whose name begins with `_` says too little without its class."""
+        function = self.function
+        if function is None:
+            return ""
+        suite: Suite | None = self
+        while suite is not None and suite.owner is not function:
+            suite = suite.parent
+        around = suite.parent.owner if suite and suite.parent else None
+        if isinstance(around, ast.ClassDef) and function.name.startswith("_"):
+            return f"{around.name}.{function.name}"
+        return function.name
 
 
 def read_suites(tree: ast.Module, layout: Layout, lines: Sequence[str]) -> Suite:
