@@ -16,20 +16,6 @@ class NotDelivered(UsageError):
     """The project moved on while the agent worked; the message says where the work is kept."""
 
 
-def require_untouched(target: Target, git: Git) -> str:
-    """The commit to work from. UsageError: the step's files or the document have changes that are not committed."""
-    head = git.head()
-    if head is None:
-        raise UsageError(f"{target.root}: has no commit yet; commit the design document first")
-    dirty = [change.path for change in git.changes() if belongs(change.path, target.own_paths)]
-    if dirty:
-        raise UsageError(
-            f"Step {target.step.number}: not committed: {', '.join(dirty[:8])}; commit or discard these. An agent "
-            "works from the last commit, and the run starts the step itself"
-        )
-    return head
-
-
 def for_review(target: Target, git: Git, tree: Tree, paths: list[str], kept_in: Path) -> None:
     """Write the tree's files into the project. NotDelivered: it is no longer as it was when the run began."""
     if git.head() != tree.base or any(belongs(change.path, target.own_paths) for change in git.changes()):

@@ -1,7 +1,8 @@
 """The record of one run: what was asked, what each round did and what was found. The one source of `codegen report`.
 
 A run's folder is `runs/<document>/step_NN/<time>/`; git does not see it. It holds `run.json`, for each round the prompt
-(`round_1.prompt.md`) and all the agent said (`round_1.txt`), and the last state of the work (`work.patch`).
+(`round_1.prompt.md`), all the agent said (`round_1.txt`) and what the tests printed (`round_1.tests.txt`), and the last
+state of the work (`work.patch`).
 """
 
 from __future__ import annotations

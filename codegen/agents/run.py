@@ -6,18 +6,18 @@ leaves a record in the run's folder.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codegen.agents.around import moved, surroundings
-from codegen.agents.deliver import as_commit, for_review, require_untouched
-from codegen.agents.guard import hold
+from codegen.agents.deliver import as_commit, for_review
+from codegen.agents.guard import hold, printable
 from codegen.agents.judge import diff_size, judge, own_changes, patch
 from codegen.agents.message import message
 from codegen.agents.process import Ended, Limits, run_agent
+from codegen.agents.ready import require_tests, require_untouched
 from codegen.agents.record import Round, Run, new_folder, now, step_folder, write_run
 from codegen.agents.tree import Tree, agent_tree
 from codegen.diagnostics import Finding, UsageError
@@ -31,7 +31,7 @@ from codegen.workflow.target import Target, find_target
 from codegen.workflow.verify import code_environment, test_commands
 
 Say = Callable[[str], None]
-_ASTRAY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
+_TAIL = 300
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,8 @@ def run_step(target: Target, order: Order, say: Say) -> tuple[Run, Path]:
     if not 1 <= order.rounds <= 20:
         raise UsageError(f"--rounds {order.rounds}: give 1 to 20")
     git = Git(target.root)
-    if astray := [name for name in _ASTRAY if name in os.environ]:
-        raise UsageError(f"{astray[0]} is set, so git would not look where it runs; unset it")
-    git.require()
     base = require_untouched(target, git)
+    require_tests(target)
     started(target.document, target.step.number, order.unreviewed)  # refuses before anything is made
     parent = step_folder(target.root, target.document.id, target.step.number)
     parent.parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +138,7 @@ class _Work:
         done = Round(at, round(ended.seconds, 3), ended.status, ended.output_bytes, ended.stopped, reverted=reverted)
         begun = time.monotonic()
         lines: list[str] = []
-        failure = _failure(ended, self.order.limits, inner)
+        failure = _failure(ended, self.order.limits, inner, transcript)
         if failure is not None:
             findings.append(failure)
         else:
@@ -150,9 +148,14 @@ class _Work:
             hold(self.tree, inner, kept)  # what the tests left behind
         done.findings = [_inside(finding, inner.root) for finding in findings]
         done.check_seconds = round(time.monotonic() - begun, 3)
-        errors = len(done.errors)
-        self.say(f"round {at}: {ended.seconds:.0f} s, {errors} error{'s' * (errors != 1)}, {len(reverted)} undone")
-        return done, "\n".join(lines)
+        output = "\n".join(lines)
+        if lines:
+            replace_file(self.folder / f"round_{at}.tests.txt", f"{output}\n".encode("utf-8", "backslashreplace"))
+        errors = done.errors
+        first = f": {errors[0].code} {errors[0].message}" if errors else ""
+        count = f"{len(errors)} error{'s' * (len(errors) != 1)}"
+        self.say(f"round {at}: {ended.seconds:.0f} s, {len(reverted)} undone, {count}{first}")
+        return done, output
 
     def _scaffold(self, inner: Target) -> bool:
         """Write what the step lacks, expanded. UsageError: Section 5 holds an annotation that cannot be expanded."""
@@ -185,7 +188,7 @@ class _Work:
         replace_file(file, text.encode("utf-8"))
 
 
-def _failure(ended: Ended, limits: Limits, target: Target) -> Finding | None:
+def _failure(ended: Ended, limits: Limits, target: Target, transcript: Path) -> Finding | None:
     """Why the agent's round cannot be judged."""
     path = target.document_path
     if ended.stopped == "time":
@@ -196,7 +199,10 @@ def _failure(ended: Ended, limits: Limits, target: Target) -> Finding | None:
         return Finding(path, 0, 0, "RUN006", message, fix="See its transcript; --output raises the limit.")
     if ended.status:
         how = f"was killed by signal {-ended.status}" if ended.status < 0 else f"ended with status {ended.status}"
-        return Finding(path, 0, 0, "RUN001", f"the agent {how}", fix="Go on from what is there, and end with status 0.")
+        last = transcript.read_bytes()[-_TAIL:].decode("utf-8", "replace").strip().rpartition("\n")[2].strip()
+        said = f"; its last words: {printable(last)}" if last else "; it said nothing"
+        fix = "Go on from what is there, and end with status 0."
+        return Finding(path, 0, 0, "RUN001", f"the agent {how}{said}", fix=fix)
     return None
 
 

@@ -8,6 +8,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 
 from codegen.agents.process import Limits, command_of
@@ -16,6 +17,8 @@ from codegen.agents.run import Order, run_step
 from codegen.cli.step_actions import review_step
 from codegen.diagnostics import UsageError, render, summary
 from codegen.workflow.target import find_target
+
+_TAIL, _LINES = 4000, 15
 
 
 def run_agent_on_step(args: argparse.Namespace) -> int:
@@ -40,11 +43,11 @@ def run_agent_on_step(args: argparse.Namespace) -> int:
         print(json.dumps({"folder": shown.as_posix(), **run.as_json()}, indent=2, ensure_ascii=False))
     else:
         print(render(found), end="")
-    _say(run, shown.as_posix(), args)
+    _say(run, target.root, shown.as_posix(), args)
     return int(run.outcome not in ("review", "committed"))
 
 
-def _say(run: Run, folder: str, args: argparse.Namespace) -> None:
+def _say(run: Run, root: Path, folder: str, args: argparse.Namespace) -> None:
     rounds = f"{len(run.rounds)} round{'s' * (len(run.rounds) != 1)}"
     number = run.step
     if run.outcome == "committed":
@@ -60,7 +63,18 @@ def _say(run: Run, folder: str, args: argparse.Namespace) -> None:
     else:
         last = summary(run.rounds[-1].findings) if run.rounds else "no round"
         print(f"Step {number}: not done after {rounds} ({last}); the project is as it was", file=sys.stderr)
+        for kind in ("tests.txt", "txt"):
+            if run.rounds and (said := root / folder / f"round_{len(run.rounds)}.{kind}").is_file():
+                print(f"the end of {folder}/{said.name}:", file=sys.stderr)
+                print("\n".join(f"  {line}" for line in _end(said)), file=sys.stderr)
+                break
     print(f"record: {folder}", file=sys.stderr)
+
+
+def _end(file: Path) -> list[str]:
+    """The last lines of a text of any length, without what would act on a terminal."""
+    text = file.read_bytes()[-_TAIL:].decode("utf-8", "replace").rstrip()
+    return [line if line.isprintable() else ascii(line)[1:-1] for line in text.split("\n")[-_LINES:]]
 
 
 @contextlib.contextmanager

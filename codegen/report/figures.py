@@ -24,7 +24,10 @@ _FAILURE = re.compile(r"Step (\d+) failed \(([\w-]+)\)")
 @dataclass(frozen=True)
 class StepFigures:
     """One step. Seconds are of agents and of the checks after them; lines are those of its commit, or of the last run
-    where there is none; `validated` of `functions` carry `validations` annotations in Section 5."""
+    where there is none; `validated` of `functions` carry `validations` annotations in Section 5.
+
+    `first_time_right` says whether the first round of the first run was the last that the step needed.
+    """
 
     number: int
     title: str
@@ -49,7 +52,11 @@ class StepFigures:
 
 @dataclass(frozen=True)
 class Totals:
-    """All steps of a document. Shares are None where there is nothing to divide by."""
+    """All steps of a document. Shares are None where there is nothing to divide by.
+
+    `first_time_right` is a share of the steps that an agent was run on; `rounds_per_delivery` counts the rounds of
+    failed runs too.
+    """
 
     steps: int
     done: int
@@ -82,6 +89,7 @@ def report(document: Document, runs: Iterable[Run], commits: Sequence[StepCommit
         by_step.setdefault(run.step, []).append(run)
     steps = tuple(_step(document, step, by_step.get(step.number, []), commits, git) for step in document.steps)
     delivered = [run for each in by_step.values() for run in each if _delivered(run)]
+    tried = [step for step in steps if step.runs]
     functions = sum(step.functions for step in steps)
     return Report(
         document.id,
@@ -91,8 +99,8 @@ def report(document: Document, runs: Iterable[Run], commits: Sequence[StepCommit
             done=sum(step.status == "DONE" for step in steps),
             runs=sum(step.runs for step in steps),
             delivered=len(delivered),
-            first_time_right=_share(sum(len(run.rounds) == 1 for run in delivered), len(delivered)),
-            rounds_per_delivery=_share(sum(len(run.rounds) for run in delivered), len(delivered)),
+            first_time_right=_share(sum(step.first_time_right is True for step in steps), len(tried)),
+            rounds_per_delivery=_share(sum(step.rounds for step in tried), len(delivered)),
             agent_seconds=round(sum(step.agent_seconds for step in steps), 1),
             check_seconds=round(sum(step.check_seconds for step in steps), 1),
             findings=_summed(step.findings for step in steps),
@@ -100,7 +108,7 @@ def report(document: Document, runs: Iterable[Run], commits: Sequence[StepCommit
             lines_removed=sum(step.lines_removed for step in steps),
             taken_back=sum(step.taken_back for step in steps),
             failures=_summed(step.failures for step in steps),
-            reviewed=sum(step.reviewed for step in steps),
+            reviewed=sum(step.reviewed and step.status == "DONE" for step in steps),
             validation_coverage=_share(sum(step.validated for step in steps), functions),
         ),
     )
@@ -114,7 +122,6 @@ def _step(
     added, removed = _size(git, standing, document) if git and standing else _last_size(runs)
     rounds = [each for run in runs for each in run.rounds]
     found = Counter(f.code for each in rounds for f in each.findings if f.severity != "note")
-    delivered = [run for run in runs if _delivered(run)]
     functions, validated, validations = _validation(document, step)
     failed = Counter(
         kind for row in document.log for number, kind in _FAILURE.findall(row.asked) if int(number) == step.number
@@ -127,7 +134,7 @@ def _step(
         runs=len(runs),
         rounds=len(rounds),
         outcome=runs[-1].outcome if runs else "",
-        first_time_right=len(delivered[-1].rounds) == 1 if delivered else None,
+        first_time_right=_delivered(runs[0]) and len(runs[0].rounds) == 1 if runs else None,
         findings=dict(sorted(found.items())),
         agent_seconds=round(sum(each.seconds for each in rounds), 1),
         check_seconds=round(sum(each.check_seconds for each in rounds), 1),
@@ -156,12 +163,12 @@ def _validation(document: Document, step: Step) -> tuple[int, int, int]:
 
 def _size(git: Git, commit: StepCommit, document: Document) -> tuple[int, int]:
     """Lines added and removed by a commit, the document and the briefs aside."""
-    own = {Path(commit.document).as_posix(), document.path.name}
+    own = (Path(commit.document).as_posix(), f"steps/{document.id}/")
     text = git.run("show", "--numstat", "--format=", "--no-renames", "--relative", "-z", commit.id)
     added = removed = 0
     for line in filter(None, (piece.strip("\n") for piece in text.split("\0"))):
         plus, minus, path = line.split("\t", 2)
-        if plus.isdigit() and path not in own and not path.startswith("steps/"):
+        if plus.isdigit() and not path.startswith(own):
             added, removed = added + int(plus), removed + int(minus)
     return added, removed
 

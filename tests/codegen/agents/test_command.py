@@ -76,6 +76,34 @@ def test_what_cannot_be_run_is_refused_and_leaves_nothing(
     assert supervised.state() == before
 
 
+def test_a_test_command_that_cannot_run_is_refused_before_the_agent_works(
+    supervised: Supervised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pantry = supervised.pantry
+    pantry.change("design/pantry.md", "`python tests/test_jar.py`", "`no-such-runner --all`")
+    pantry.commit_all("Another runner")
+    with pytest.raises(UsageError, match="Step 1 is tested with `no-such-runner --all`, and there is no"):
+        supervised.run(1, STEP_1)
+    pantry.change("design/pantry.md", "`no-such-runner --all`", "`pytest tests/test_jar.py`")
+    pantry.commit_all("Pytest")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="it is not installed beside codegen"):
+        supervised.run(1, STEP_1)
+    assert not (pantry.root / "runs").exists()
+
+
+def test_the_last_words_of_an_agent_that_failed_are_shown(
+    supervised: Supervised, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(supervised.pantry.root)
+    script = "print('\\x1b[31mno key\\x1b[0m, log in first\\n')\nsys.exit(1)"
+    words = ["step", "run", "1", "--agent", agent(supervised, script), "--unreviewed", "--rounds", "1"]
+    assert main(words) == 1
+    said = capsys.readouterr()
+    assert "RUN001 the agent ended with status 1; its last words: " in said.out and "log in first" in said.out
+    assert "\x1b" not in said.out + said.err
+
+
 @pytest.mark.parametrize("key", sorted(AGENTS))
 def test_an_agent_is_known_by_its_name(key: str) -> None:
     assert command_of(key) == AGENTS[key].headless

@@ -66,6 +66,7 @@ def test_each_kind_of_agent_ends_as_specified(
     after = supervised.state()
     if status:
         assert data["outcome"] == "failed" and "the project is as it was" in said.err
+        assert f"the end of {data['folder']}/round_{len(codes)}.txt:" in said.err
         assert after == before
         return
     assert data["outcome"] == "review" and "not committed. Review it" in said.err

@@ -59,6 +59,8 @@ def test_findings_go_back_to_the_agent_until_they_are_mended(supervised: Supervi
     second = (folder / "round_2.prompt.md").read_text()
     assert "STEP011 `python tests/test_jar.py` failed" in second
     assert "AssertionError" in second
+    assert "AssertionError" in (folder / "round_1.tests.txt").read_text()
+    assert any(text.startswith("round 1: 0 s, 0 undone, 1 error: STEP011 `python") for text in supervised.said)
     assert second.startswith("Round 2 of 3.")
 
 
@@ -148,7 +150,7 @@ def test_an_agent_that_crashes_goes_on_from_what_it_left(supervised: Supervised)
     script = f"if number == 1:{indented(first)}\nassert os.path.exists('pantry/__init__.py'){STEP_1}"
     run, _ = supervised.run(1, script)
     assert (run.outcome, supervised.codes(run)) == ("review", [["RUN001"], []])
-    assert "the agent ended with status 3" in messages(run)
+    assert "the agent ended with status 3; it said nothing" in messages(run)
 
 
 def test_an_agent_that_always_crashes_leaves_nothing(supervised: Supervised) -> None:
