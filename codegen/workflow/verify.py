@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +26,8 @@ from codegen.patterns import load_library
 from codegen.workflow.target import Target
 
 _COMMAND = re.compile(r"`([^`]+)`")
+_GRACE = 10.0
+_MOST_OUTPUT = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,8 @@ def test_commands(target: Target) -> list[str]:
 def run_tests(target: Target, command: str, say: Callable[[str], None]) -> TestRun:
     """Run one command in the project folder, without a shell. `pytest` and `python` are those that run this tool.
 
-    UsageError: the command does not exist.
+    What it leaves running in its process group is ended with it; of a long output the end is kept. UsageError: the
+    command does not exist.
     """
     words = shlex.split(command)
     if words[:1] == ["pytest"]:
@@ -86,26 +92,30 @@ def run_tests(target: Target, command: str, say: Callable[[str], None]) -> TestR
     elif words[:1] in (["python"], ["python3"]):
         words = [sys.executable, *words[1:]]
     say(f"$ {command}")
-    try:
-        with subprocess.Popen(
-            words,
-            cwd=target.root,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=code_environment(target.root),
-        ) as process_:
-            try:
-                output, _ = process_.communicate(timeout=target.config.test_seconds)
-            except subprocess.TimeoutExpired:
-                process_.kill()
-                output, _ = process_.communicate()
-                say(output.decode("utf-8", "replace").rstrip())
-                return TestRun(command, None)
-    except FileNotFoundError as error:
-        raise UsageError(f"the step's test command does not exist: {words[0]} (in `{command}`)") from error
-    say(output.decode("utf-8", "replace").rstrip())
-    return TestRun(command, process_.returncode)
+    with tempfile.TemporaryFile() as out:  # a pipe would be held open by what a test leaves running
+        try:
+            process = subprocess.Popen(
+                words,
+                cwd=target.root,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env=code_environment(target.root),
+                start_new_session=True,
+            )
+        except FileNotFoundError as error:
+            raise UsageError(f"the step's test command does not exist: {words[0]} (in `{command}`)") from error
+        status: int | None = None
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = process.wait(target.config.test_seconds)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(_GRACE)
+        out.seek(max(0, out.seek(0, os.SEEK_END) - _MOST_OUTPUT))
+        say(out.read().decode("utf-8", "replace").rstrip())
+    return TestRun(command, status)
 
 
 def code_environment(root: Path) -> dict[str, str]:

@@ -101,6 +101,23 @@ def test_processes_that_left_the_group_are_ended(supervised: Supervised) -> None
     assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
+def test_what_a_test_leaves_running_does_not_hold_the_run(supervised: Supervised) -> None:
+    pid = supervised.scripts / "pid"
+    server = (
+        "import subprocess, sys\\nchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\\n"
+    )
+    script = (
+        STEP_1
+        + f"""
+write("tests/test_jar.py", "{server}open({str(pid)!r}, 'w').write(str(child.pid))\\n")
+"""
+    )
+    run, _ = supervised.run(1, script)
+    assert run.outcome == "review" and run.rounds[0].check_seconds < 60
+    state = Path(f"/proc/{pid.read_text()}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
 @pytest.mark.parametrize(
     ("script", "found"),
     [
