@@ -114,8 +114,8 @@ def plan_uninstall(place: Place, agents: Sequence[Agent]) -> Plan:
     for agent in agents:
         for path, recorded in manifest.files.pop(agent.key, {}).items():
             changes.append(_withdraw(place, path, recorded))
-    for path, leaving in _by_context(place, agents).items():
-        change = _remove_block(place, path, leaving, manifest)
+    for path in list(manifest.blocks):
+        change = _remove_block(place, path, agents, manifest)
         changes += [change] if change else []
     return Plan(place, tuple(changes), manifest)
 
@@ -144,16 +144,15 @@ def _install(place: Place, path: str, new: bytes, recorded: str | None) -> Chang
     file = place.base / path
     if file.is_symlink():
         return Change(path, "keep", None, None, "is a link that somebody made; it is left alone")
-    if file.is_dir():
-        raise UsageError(f"{file}: is a folder where a file of prompts belongs; move it")
+    _require_room(file)
     if not file.exists():
         return Change(path, "write" if recorded is None else "restore", None, new)
     old = file.read_bytes()
-    if old == new:
+    if _with_lf(old) == new:
         return Change(path, "same", old, new)
     if recorded is None:
         return Change(path, "keep", old, new, "was there before and is not ours")
-    if digest(old) != recorded:
+    if digest(_with_lf(old)) != recorded:
         return Change(path, "keep", old, new, "was edited since it was installed; remove it to get the new one")
     return Change(path, "upgrade", old, new)
 
@@ -163,21 +162,40 @@ def _withdraw(place: Place, path: str, recorded: str) -> Change:
     if not file.is_file() or file.is_symlink():
         return Change(path, "forget", None, None, "is gone already")
     old = file.read_bytes()
-    if digest(old) != recorded:
+    if digest(_with_lf(old)) != recorded:
         return Change(path, "keep", old, None, "was edited since it was installed")
     return Change(path, "remove", old, None)
 
 
 def _by_context(place: Place, agents: Sequence[Agent]) -> dict[str, list[Agent]]:
+    """The agents by their context file; where one is a link to another, by what it leads to."""
     found: dict[str, list[Agent]] = {}
+    base = place.base.resolve()
     for agent in agents:
-        found.setdefault(place.context(agent), []).append(agent)
+        path = place.context(agent)
+        file = (base / path).resolve()
+        if (base / path).is_symlink() and file.is_relative_to(base):
+            path = file.relative_to(base).as_posix()
+        found.setdefault(path, []).append(agent)
     return found
 
 
-def _read(file: Path) -> str | None:
+def _require_room(file: Path) -> None:
+    """UsageError: something else has the place of a file, or of a folder above it."""
     if file.is_dir():
-        raise UsageError(f"{file}: is a folder where a context file belongs; move it")
+        raise UsageError(f"{file}: is a folder where a file belongs; move it")
+    blocked = next((each for each in file.parents if each.exists() and not each.is_dir()), None)
+    if blocked:
+        raise UsageError(f"{blocked}: is a file where a folder belongs; move it")
+
+
+def _with_lf(content: bytes) -> bytes:
+    """Git may check files out with other line ends; that is no edit."""
+    return content.replace(b"\r\n", b"\n")
+
+
+def _read(file: Path) -> str | None:
+    _require_room(file)
     try:
         return file.read_bytes().decode("utf-8") if file.exists() else None
     except UnicodeDecodeError as error:
@@ -186,6 +204,8 @@ def _read(file: Path) -> str | None:
 
 def _install_block(place: Place, path: str, readers: Sequence[Agent], manifest: Manifest) -> Change:
     file = place.base / path
+    if file.is_symlink():
+        return Change(path, "keep", None, None, "is a link out of this folder; it is left alone")
     old_text = _read(file)
     recorded = manifest.blocks.get(path)
     keys = tuple(dict.fromkeys([*(recorded.agents if recorded else ()), *(agent.key for agent in readers)]))
@@ -210,11 +230,15 @@ def _remove_block(place: Place, path: str, leaving: Sequence[Agent], manifest: M
     if recorded is None:
         return None
     left = tuple(key for key in recorded.agents if key not in {agent.key for agent in leaving})
+    if left == recorded.agents:
+        return None
     if left:
         manifest.blocks[path] = replace(recorded, agents=left)
         return None
     del manifest.blocks[path]
     file = place.base / path
+    if file.is_symlink():
+        return Change(path, "forget", None, None, "became a link, which is left alone")
     text = _read(file)
     current = None if text is None else block_of(text, file)
     if text is None or current is None:
@@ -229,6 +253,6 @@ def _remove_block(place: Place, path: str, leaving: Sequence[Agent], manifest: M
 
 
 def _remove_empty_folders(folder: Path, base: Path) -> None:
-    while folder != base and folder.is_dir() and not any(folder.iterdir()):
+    while folder != base and not folder.is_symlink() and folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
         folder = folder.parent

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from codegen.diagnostics import UsageError
 from codegen.document.store import replace_file
@@ -47,6 +47,9 @@ def read_manifest(base: Path) -> Manifest:
         data = json.loads(path.read_text(encoding="utf-8"))
         blocks = {key: Block(tuple(b["agents"]), b["digest"], b["made"]) for key, b in data["blocks"].items()}
         files = {agent: {str(p): str(d) for p, d in entries.items()} for agent, entries in data["files"].items()}
+        for name in (*blocks, *(name for entries in files.values() for name in entries)):
+            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+                raise ValueError(f"{name!r} leads out of the folder")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         fix = "restore it from version control, or remove it and install again"
         raise UsageError(f"{path}: is not a record of installed prompts ({error}); {fix}") from error

@@ -67,6 +67,37 @@ def test_hostile_text_reads_back(key: str) -> None:
     )
 
 
+@pytest.mark.parametrize("key", AGENT_KEYS)
+def test_what_only_another_agent_would_act_on_stays_as_it_is(key: str) -> None:
+    agent = AGENTS[key]
+    braces = key in ("gemini", "iflow", "qwen")
+    text = "$ARGUMENTS, $1, !`ls`, @docs/a.md" if braces else "{{args}}, !{ls}, @{a.md}"
+    if key == "codex":
+        text += " $ARGUMENTS !`ls`"
+    source = "{% raw %}" + text + "\n{% endraw %}\nfor: {{ argument }}\n"
+    assert read_back(agent, agent.content(prompt("d", source)))[1] == f"{text}\nfor: {agent.argument}\n"
+
+
+@pytest.mark.parametrize("key", AGENT_KEYS)
+def test_a_template_with_other_line_ends_gives_the_same_file(tmp_path: Path, key: str) -> None:
+    text = '---\ndescription: \'true: [no], "yes" & # {x}\'\n---\nOne `{{ argument }}`\n\n```\n"""\n```\n'
+    files = []
+    for newline in ("\n", "\r\n"):
+        path = tmp_path / "odd.md.j2"
+        path.write_bytes(text.replace("\n", newline).encode())
+        files.append(AGENTS[key].content(read_prompt(path)))
+    assert files[0] == files[1] and "\r" not in files[0]
+    assert read_back(AGENTS[key], files[0])[0] == 'true: [no], "yes" & # {x}'
+
+
+@pytest.mark.parametrize("name", ["Upper", "two words", "a--b", "审查", "x" * 49, "..", "a.b"])
+def test_a_name_that_some_agent_would_refuse_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"{name}.md.j2"
+    path.write_text("---\ndescription: d\n---\nx")
+    with pytest.raises(UsageError, match="is no name for a prompt"):
+        read_prompt(path)
+
+
 @settings(deadline=None, derandomize=True, max_examples=200)
 @given(TEXT, TEXT)
 def test_any_text_survives_toml(description: str, body: str) -> None:

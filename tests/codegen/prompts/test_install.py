@@ -191,8 +191,94 @@ def test_the_commands_say_what_they_did(
     assert capsys.readouterr().out.startswith("Step 4 fails. Why?")
 
 
-def test_a_record_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "record",
+    [
+        "{}",
+        "",
+        "[]",
+        '{"files": [], "blocks": {}}',
+        '{"files": {"codex": {"../mine": "d"}}, "blocks": {}}',
+        '{"files": {"codex": {"/etc/hosts": "d"}}, "blocks": {}}',
+        '{"files": {}, "blocks": {"a/../../b": {"agents": [], "digest": "", "made": true}}}',
+        b"\xff",
+    ],
+)
+def test_a_record_that_cannot_be_trusted_is_refused_and_nothing_changes(tmp_path: Path, record: str | bytes) -> None:
     install(tmp_path, "codex")
-    (tmp_path / PATH).write_text("{}")
-    with pytest.raises(UsageError, match=r"prompts\.json: is not a record of installed prompts"):
-        install(tmp_path, "codex")
+    (tmp_path / PATH).write_bytes(record if isinstance(record, bytes) else record.encode())
+    before = tree(tmp_path)
+    for change in (install, uninstall):
+        with pytest.raises(UsageError, match=r"prompts\.json: is not a record of installed prompts"):
+            change(tmp_path, "codex")
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("order", [("claude", "codex"), ("codex", "claude")])
+def test_a_context_file_that_links_to_another_stays_a_link_to_one_block(tmp_path: Path, order: tuple[str, str]) -> None:
+    (tmp_path / "AGENTS.md").write_text("Ours.\n")
+    (tmp_path / "CLAUDE.md").symlink_to("AGENTS.md")
+    for key in order:
+        install(tmp_path, key)
+    assert (tmp_path / "CLAUDE.md").readlink() == Path("AGENTS.md")
+    assert (tmp_path / "AGENTS.md").read_text().count(BEGIN) == 1
+    uninstall(tmp_path, "codex")
+    assert BEGIN in (tmp_path / "AGENTS.md").read_text(), "the other agent still reads it"
+    (tmp_path / "CLAUDE.md").unlink()
+    uninstall(tmp_path, "claude")
+    assert tree(tmp_path) == {"AGENTS.md": b"Ours.\n"}
+
+
+def test_a_context_file_that_links_out_of_the_project_is_left_alone(tmp_path: Path) -> None:
+    project, shared = tmp_path / "project", tmp_path / "shared.md"
+    project.mkdir()
+    shared.write_text("Everybody's.\n")
+    (project / "IFLOW.md").symlink_to(shared)
+    assert install(project, "iflow")["IFLOW.md"] == "keep"
+    uninstall(project, "iflow")
+    assert shared.read_text() == "Everybody's.\n"
+    assert [path.name for path in project.iterdir()] == ["IFLOW.md"]
+
+
+def test_a_folder_that_is_a_link_is_used_and_stays(tmp_path: Path) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "dotfiles"
+    project.mkdir()
+    elsewhere.mkdir()
+    (project / ".qwen").symlink_to(elsewhere)
+    install(project, "qwen")
+    assert (elsewhere / "commands/codegen/brief.md").is_file()
+    uninstall(project, "qwen")
+    assert (project / ".qwen").is_symlink() and list(elsewhere.iterdir()) == []
+
+
+def test_line_ends_that_git_changed_are_no_edit(tmp_path: Path) -> None:
+    install(tmp_path, *AGENTS)
+    for path in [*tmp_path.rglob("*.md"), *tmp_path.rglob("*.toml")]:
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert set(install(tmp_path, *AGENTS).values()) == {"same"}
+    assert check(Place(tmp_path), ALL, PROMPTS) == []
+    uninstall(tmp_path, *AGENTS)
+    assert tree(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "folder"), [(".gemini", False), ("GEMINI.md", True), (".gemini/commands/codegen/brief.toml", True)]
+)
+def test_what_is_in_the_way_is_named_before_anything_is_written(tmp_path: Path, path: str, folder: bool) -> None:
+    (tmp_path / path).mkdir(parents=True) if folder else (tmp_path / path).write_text("mine")
+    before = tree(tmp_path)
+    with pytest.raises(UsageError, match="belongs; move it"):
+        install(tmp_path, "gemini", "claude")
+    assert tree(tmp_path) == before
+
+
+def test_files_removed_by_hand_come_back_and_do_not_stop_an_uninstall(tmp_path: Path) -> None:
+    install(tmp_path, "opencode")
+    for path in (AGENTS["opencode"].file(PROMPTS[0]), "AGENTS.md"):
+        (tmp_path / path).unlink()
+    done = install(tmp_path, "opencode")
+    assert (done[AGENTS["opencode"].file(PROMPTS[0])], done["AGENTS.md"]) == ("restore", "write")
+    (tmp_path / "AGENTS.md").unlink()
+    (tmp_path / AGENTS["opencode"].file(PROMPTS[1])).unlink()
+    uninstall(tmp_path, "opencode")
+    assert tree(tmp_path) == {}
