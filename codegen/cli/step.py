@@ -48,7 +48,9 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     help = "name or section; all open ones by default"
     fail.add_argument("--method", action="append", default=[], metavar="NAME", help=help)
     fail.add_argument("--json", action="store_true")
-    commit = verb("commit", "commit_step_", "one commit: the step's files, the document, the brief")
+    commit = verb("commit", "commit_step_", "one commit: the step's files, the document, the brief", number="*")
+    help = "a correction of steps that stay done (default: those of what is changed); TEXT says what was corrected"
+    commit.add_argument("--fix", metavar="TEXT", help=help)
     commit.add_argument("--no-review", action="store_true", help="commit without a review; recorded in a trailer")
     commit.add_argument("--allow-dirty", action="store_true", help="leave other changed files; recorded in a trailer")
     _register_run(verb("run", "run_agent_on_step", "let an AI agent implement a step, supervised"))
@@ -57,6 +59,8 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     rollback.add_argument("--dry-run", action="store_true", help="only list what would be taken back")
     log = verb("log", "step_log", "the commits of the steps, from git's trailers")
     log.add_argument("--check", action="store_true", help="exit 1 unless each commit flips its own statuses only")
+    help = "with --check: later commits that touch a document's code must belong to a step (default: pyproject.toml's)"
+    log.add_argument("--since", metavar="REV", help=help)
     log.add_argument("--write", action="store_true", help="fill the Commit column of the document")
     log.add_argument("--json", action="store_true")
     log.add_argument("--format", choices=FORMATS, default="text")

@@ -20,14 +20,15 @@ from codegen.patterns import load_library
 from codegen.plan.progress import progress
 from codegen.workflow.audit import audit
 from codegen.workflow.brief import brief, stale_briefs
-from codegen.workflow.commit import commit_step
+from codegen.workflow.commit import Committed, commit_fix, commit_step, steps_of_changes
 from codegen.workflow.config import load_config
 from codegen.workflow.failure import diagnose, recorded_failure
-from codegen.workflow.git import Git
+from codegen.workflow.git import Git, GitError
 from codegen.workflow.ledger import NotReady, adopted, finished, started, with_commits, with_field
 from codegen.workflow.review import FIELD, method_reviews, record_text, recorded
 from codegen.workflow.rollback import roll_back, rollback_plan
 from codegen.workflow.scaffold import scaffold
+from codegen.workflow.strays import strays
 from codegen.workflow.target import Target, find_target
 from codegen.workflow.trail import StepCommit, standing_commits, step_commits
 from codegen.workflow.verify import check, verify
@@ -223,9 +224,36 @@ def fail_step(args: argparse.Namespace) -> int:
 
 
 def commit_step_(args: argparse.Namespace) -> int:
-    target = find_target(args.number, args.doc)
+    if args.fix is not None:
+        return _commit_fix(args)
+    if len(args.number) != 1:
+        raise UsageError("which step? give one number; several are corrected together with --fix TEXT")
+    target = find_target(args.number[0], args.doc)
     done = commit_step(target, Git(target.root), not args.no_review, args.allow_dirty)
-    print(f"{done.short} {target.config.commit_title(target.step.number, target.step.title)}")
+    return _committed(done, target.config.commit_title(args.number, target.step.title))
+
+
+def _commit_fix(args: argparse.Namespace) -> int:
+    text = " ".join(args.fix.split())
+    if not text:
+        raise UsageError("--fix: say in a few words what was corrected")
+    root = _root()
+    document = read_document(find_document(args.doc, root))
+    git = Git(root)
+    numbers = args.number or [step.number for step in steps_of_changes(document, root, git)]
+    targets = [find_target(number, args.doc) for number in dict.fromkeys(numbers)]
+    for target in targets:
+        result = verify(target, _say)
+        print(render(result.findings), end="")
+        if not result.passed:
+            _say(f"Step {target.step.number} does not verify; nothing is committed")
+            return 1
+    done = commit_fix(targets, git, text, not args.no_review, args.allow_dirty)
+    return _committed(done, targets[0].config.commit_title([target.step.number for target in targets], text))
+
+
+def _committed(done: Committed, title: str) -> int:
+    print(f"{done.short} {title}")
     for path in done.paths:
         print(f"  {path}")
     if done.dirty:
@@ -250,16 +278,13 @@ def rollback_step(args: argparse.Namespace) -> int:
 def step_log(args: argparse.Namespace) -> int:
     root = _root()
     git = Git(root)
-    git.require()
     documents = {
         document.path.resolve().relative_to(root).as_posix(): document
         for document in find_documents([args.doc] if args.doc else [], root)
     }
     if args.check:
-        findings = audit(git, documents)
-        print(render(findings, "json" if args.json else args.format), end="")
-        _say(f"{len(step_commits(git))} commits of steps, {summary(findings)}")
-        return exit_status(findings)
+        return _check_log(args, root, git, documents)
+    git.require()
     for path, document in documents.items():
         commits = step_commits(git, path)
         if args.write:
@@ -271,6 +296,30 @@ def step_log(args: argparse.Namespace) -> int:
             review = commit.trailers.get("Step-Review", "none")
             print(f"{commit.short}  {commit.date}  {commit.subject}  (review: {review})")
     return 0
+
+
+def _check_log(args: argparse.Namespace, root: Path, git: Git, documents: dict[str, Document]) -> int:
+    if not _is_versioned(git, documents):
+        _say("there is no history here (an unpacked archive?): commits of steps cannot be checked")
+        return 0
+    since = args.since or load_config(root).since
+    findings = audit(git, documents)
+    if since:
+        findings += strays(git, documents, since)
+    print(render(findings, "json" if args.json else args.format), end="")
+    if git.is_shallow():
+        _say("a shallow clone: only its own commits are checked; `git fetch --unshallow` brings the others")
+    _say(f"{len(step_commits(git))} commits of steps, {summary(findings)}")
+    return exit_status(findings)
+
+
+def _is_versioned(git: Git, documents: dict[str, Document]) -> bool:
+    """Whether the documents lie in a repository that knows them, not in an archive unpacked inside another one."""
+    try:
+        git.require()
+    except GitError:
+        return False
+    return git.tracks(documents)
 
 
 def _fill_commits(document: Document, commits: list[StepCommit]) -> None:

@@ -19,7 +19,7 @@ from codegen.document.parse import parse_document
 from codegen.document.staleness import effective_status
 from codegen.drift.adopt import Adoption, Sketch
 from codegen.drift.calls import CallGraph
-from codegen.drift.code import Code, Place
+from codegen.drift.code import Code, Module, Place
 from codegen.drift.compact import compact_function
 from codegen.drift.compare import Strictness, compare
 from codegen.drift.fence_edits import FenceEdits
@@ -153,13 +153,14 @@ def _new_entries(document: Document, code: Code) -> Iterator[LineEdit]:
     appended: list[str] = []
     for module in adoption.modules:
         sketches = [part for each in adoption.sketches[module.name] if (part := _only(each, names))]
+        sketches += _new_members(module, sketches, uncovered[module.name])
         if not sketches:
             continue
         entries = [entry for entry in document.entries if entry.module == module.name]
         if entries:
             parent, _, last = entries[-1].id.rpartition(".")
             at = entries[-1].line_end
-            lines = _entries(adoption, sketches, parent, int(last))
+            lines = _entries(adoption, sketches, parent, int(last), next((e.tests for e in entries if e.tests), ""))
             yield _insert(document, at, lines)
         else:
             number += 1
@@ -168,10 +169,14 @@ def _new_entries(document: Document, code: Code) -> Iterator[LineEdit]:
         yield _insert(document, end, appended)
 
 
-def _entries(adoption: Adoption, sketches: list[Sketch], parent: str, last: int) -> list[str]:
+def _entries(adoption: Adoption, sketches: list[Sketch], parent: str, last: int, tests: str = "") -> list[str]:
+    """New entries; `tests` are those of the module's other entries, where no test file is named like the module."""
     lines: list[str] = []
     for at, sketch in enumerate(sketches, last + 1):
-        lines += [*adoption.entry(sketch, f"{parent}.{at}"), ""]
+        entry = adoption.entry(sketch, f"{parent}.{at}")
+        if tests and not any(line.startswith("- tests: ") for line in entry):
+            entry.insert(entry.index("```python") - 1, f"- tests: {tests}")
+        lines += [*entry, ""]
     return lines
 
 
@@ -180,6 +185,12 @@ def _insert(document: Document, after: int, lines: list[str]) -> LineEdit:
     if document.lines[after - 1].strip():
         lines = ["", *lines[:-1]]
     return LineEdit(after + 1, after, tuple(lines))
+
+
+def _new_members(module: Module, sketches: list[Sketch], uncovered: tuple[str, ...]) -> list[Sketch]:
+    """What is new in a class that has its entry already and shows its members there, like a property of a dataclass."""
+    shown = {name for sketch in sketches for name in (*sketch.names, *sketch.shown)}
+    return [Sketch(module, (name,), {}) for name in uncovered if name not in shown]
 
 
 def _only(sketch: Sketch, names: set[str]) -> Sketch | None:

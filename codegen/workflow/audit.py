@@ -2,13 +2,15 @@
 
 Every commit of a step must name its document and step, leave the step's own rows different from before and done,
 leave the rows of all other steps alone (their Commit cells may be filled), and touch nothing but the step's files,
-the document and the brief. And what the document calls DONE must have such a commit, with the id its Commit cell
-gives, if it gives one.
+the document and the brief. A correction (trailer `Step-Fix:`) may leave the rows as they are, and may span steps. And
+what the document calls DONE must have such a commit, with the id its Commit cell gives, if it gives one.
+
+In a shallow clone the commits at which the history ends are not judged, nor what an older commit may explain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from codegen.diagnostics import Finding
@@ -25,8 +27,9 @@ _Found = Callable[[str, str], Finding]
 def audit(git: Git, documents: dict[str, Document]) -> list[Finding]:
     """All breaches in HEAD's history, oldest first, then those of the documents (by their paths) as they are."""
     commits = step_commits(git)
-    findings = [finding for commit in commits for finding in _commit_findings(git, commit)]
-    for path, document in documents.items():
+    ends = git.ends()
+    findings = [finding for commit in commits if commit.id not in ends for finding in _commit_findings(git, commit)]
+    for path, document in documents.items() if not ends else ():
         findings += _document_findings(path, document, [c for c in commits if c.document in ("", path)])
     return findings
 
@@ -40,8 +43,9 @@ def _commit_findings(git: Git, commit: StepCommit) -> Iterator[Finding]:
         fix = "Commit steps with `codegen step commit`, which writes the trailers."
         yield found("STEP020", f"({commit.subject}) has no Design-Doc trailer", fix)
         return
-    if title and not commit.reverts and int(title["number"]) != commit.number:
-        yield found("STEP020", f"is titled Step {title['number']} and its trailer says Step {commit.number}")
+    numbers = ", ".join(map(str, commit.numbers))
+    if title and not commit.reverts and title["numbers"] != numbers:
+        yield found("STEP020", f"is titled Step {title['numbers']} and its trailer says Step {numbers}")
     if len(commit.parents) > 1:
         yield found("STEP020", "is a merge; a step is one commit of its own")
         return
@@ -50,24 +54,29 @@ def _commit_findings(git: Git, commit: StepCommit) -> Iterator[Finding]:
         yield found("STEP020", f"names {commit.document}, which it does not hold")
         return
     before = _document_at(git, commit.parents[0], commit.document) if commit.parents else None
-    step = after.step_by_number.get(commit.number)
-    if step is None:
-        yield found("STEP021", f"is of Step {commit.number}, which its document does not have")
-        return
-    yield from _flips(commit, before, step, found)
-    yield from _others(commit, before, after, found)
-    own = [*step.files, commit.document, f"steps/{after.id}/step_{commit.number:02d}.md"]
-    if before and commit.number in before.step_by_number and commit.reverts:
-        own += before.step_by_number[commit.number].files
+    own = [commit.document]
+    for number in commit.numbers:
+        step = after.step_by_number.get(number)
+        if step is None:
+            yield found("STEP021", f"is of Step {number}, which its document does not have")
+            return
+        yield from _flips(commit, before, step, found)
+        own += [*step.files, f"steps/{after.id}/step_{number:02d}.md"]
+        if before and number in before.step_by_number and commit.reverts:
+            own += before.step_by_number[number].files
+    for number in other_rows(before, after, commit.numbers):
+        yield found("STEP022", f"(Step {numbers}) also changes the statuses of Step {number}")
     foreign = [path for path in git.touched(commit.id) if not belongs(path, own)]
     if foreign:
-        message = f"(Step {commit.number}) touches {', '.join(foreign)}, not in the step's `files:`"
+        message = f"(Step {numbers}) touches {', '.join(foreign)}, not in the step's `files:`"
         yield found("STEP023", message)
 
 
 def _flips(commit: StepCommit, before: Document | None, step: Step, found: _Found) -> Iterator[Finding]:
     old = before.step_by_number.get(step.number) if before else None
-    if old is not None and _state(old) == _state(step):
+    if commit.is_fix and not commit.reverts and (old is None or old.status not in ("DONE", "STALE")):
+        yield found("STEP021", f"corrects Step {step.number}, which was not done before")
+    if not commit.is_fix and old is not None and _state(old) == _state(step):
         yield found("STEP021", f"flips no status of Step {step.number}")
     open_ones = [method.name for method in step.methods if method.status != "DONE"]
     if not commit.reverts and (open_ones or step.status != "DONE"):
@@ -77,15 +86,15 @@ def _flips(commit: StepCommit, before: Document | None, step: Step, found: _Foun
         yield found("STEP021", f"takes back Step {step.number}, which its parent does not have")
 
 
-def _others(commit: StepCommit, before: Document | None, after: Document, found: _Found) -> Iterator[Finding]:
+def other_rows(before: Document | None, after: Document, own: Sequence[int]) -> list[int]:
+    """The steps, but for `own`, whose rows say another thing than before."""
     old = before.step_by_number if before else {}
+    changed: list[int] = []
     for number, step in after.step_by_number.items():
         was = old.get(number)
-        if number == commit.number:
-            continue
-        changed = _state(was) != _state(step) if was else _claim(step.status) != "open"
-        if changed:
-            yield found("STEP022", f"(Step {commit.number}) also changes the statuses of Step {number}")
+        if number not in own and (_state(was) != _state(step) if was else _claim(step.status) != "open"):
+            changed.append(number)
+    return changed
 
 
 def _state(step: Step) -> tuple[str, tuple[tuple[str, str, str, str], ...]]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from codegen.diagnostics import UsageError
+from codegen.document.edit import set_step_commit
+from codegen.document.model import Document, Step
+from codegen.document.parse import parse_document
 from codegen.document.review import unapproved
 from codegen.document.staleness import effective_status
 from codegen.document.store import document_lock, write_document
 from codegen.document.store import replace_file as write_file
 from codegen.patterns import load_library
+from codegen.workflow.audit import other_rows
 from codegen.workflow.brief import brief
 from codegen.workflow.git import Change, Git
-from codegen.workflow.ledger import method_key, reviewed_items, with_commits
+from codegen.workflow.ledger import came_before, method_key, reviewed_items, with_commits
 from codegen.workflow.review import recorded
 from codegen.workflow.target import Target, belongs
 from codegen.workflow.trail import standing_commits, step_commits
@@ -37,52 +42,123 @@ def commit_step(target: Target, git: Git, review: bool = True, allow_dirty: bool
 
     NotCommitted: a method is not DONE or is stale, the code drifted since, the review is missing or void
     (`review=False` records that in a trailer instead), files outside the step are changed (`allow_dirty` records
-    them), there is a conflict, or there is nothing to commit. GitError: git or a hook refused; then index and document
-    are as they were.
+    them), rows of another step are changed, there is a conflict, or there is nothing to commit. GitError: git or a
+    hook refused; then index and document are as they were.
     """
+    return _commit([target], git, "", review, allow_dirty)
+
+
+def commit_fix(
+    targets: Sequence[Target], git: Git, text: str, review: bool = True, allow_dirty: bool = False
+) -> Committed:
+    """Commit a correction of steps of one document that are done and stay done; `text` says what was corrected.
+
+    Refused like the commit of a step; only that no status has to change.
+    """
+    return _commit(list(targets), git, text, review, allow_dirty)
+
+
+def _commit(targets: list[Target], git: Git, fix: str, review: bool, allow_dirty: bool) -> Committed:
     git.require()
-    with document_lock(target.document.path, f"step commit {target.step.number}"):
-        target = target.again()
-        reviewer = _checked(target, review)
-        changes = git.changes()
-        dirty = _foreign(changes, target, allow_dirty)
-        _refresh_brief(target)
-        old_text = target.document.text
-        new_text = _with_known_commits(target, git)
-        write_document(target.document.path, new_text, old_text)
-        paths = [change.path for change in git.changes() if belongs(change.path, target.own_paths)]
+    path = targets[0].document.path
+    with document_lock(path, f"step commit {_numbers(targets)}"):
+        targets = [target.again() for target in targets]
+        reviewers = [_checked(target, review) for target in targets]
+        reviewer = ", ".join(dict.fromkeys(filter(None, reviewers))) if all(reviewers) else None
+        dirty = _foreign(git.changes(), targets, allow_dirty)
+        _refuse_other_rows(targets, git)
+        for target in targets:
+            if not came_before(target.step):
+                _refresh_brief(target)
+        old_text = targets[0].document.text
+        new_text = _with_known_commits(targets, git)
+        write_document(path, new_text, old_text)
+        own = [pattern for target in targets for pattern in target.own_paths]
+        paths = [change.path for change in git.changes() if belongs(change.path, own)]
         try:
-            if target.document_path not in paths:
-                raise NotCommitted(
-                    f"Step {target.step.number}: {target.document_path} is as in HEAD, so this commit would flip no "
-                    "status; was the step committed already?"
-                )
-            ident = git.commit_only(paths, message(target, reviewer, dirty))
+            _refuse_nothing(targets, paths, fix)
+            ident = git.commit_only(paths, message(targets, reviewer, dirty, fix))
         except UsageError:
-            write_document(target.document.path, old_text, new_text)
+            write_document(path, old_text, new_text)
             raise
     return Committed(ident, git.short(ident), tuple(paths), tuple(dirty))
 
 
-def message(target: Target, reviewer: str | None, dirty: list[str]) -> str:
-    """Title, purpose and trailers of a step's commit."""
-    step = target.step
-    lines = [target.config.commit_title(step.number, step.title), ""]
-    if step.purpose:
-        lines += [step.purpose, ""]
-    lines += [
-        f"Design-Doc: {target.document_path}",
-        f"Step: {step.number}",
-        f"Doc-Version: {target.document.front.version or '-'}",
-        f"Step-Review: {reviewer or 'none'}",
-    ]
-    missing = [subject.id for subject in unapproved(target.document, reviewed_items(target.document, step))]
+def message(targets: Sequence[Target], reviewer: str | None, dirty: list[str], fix: str = "") -> str:
+    """Title, purpose and trailers of the commit of a step, or of a correction."""
+    first = targets[0]
+    numbers = [target.step.number for target in targets]
+    lines = [first.config.commit_title(numbers, fix or first.step.title), ""]
+    if first.step.purpose and not fix:
+        lines += [first.step.purpose, ""]
+    lines += [f"Design-Doc: {first.document_path}", *(f"Step: {number}" for number in numbers)]
+    if fix:
+        lines.append("Step-Fix: the steps stay done")
+    lines += [f"Doc-Version: {first.document.front.version or '-'}", f"Step-Review: {reviewer or 'none'}"]
+    wanted = dict.fromkeys(item for target in targets for item in reviewed_items(target.document, target.step))
+    missing = [subject.id for subject in unapproved(first.document, list(wanted))]
     if missing:
         lines.append(f"Unapproved: {', '.join(missing)}")
     if dirty:
         more = f" and {len(dirty) - 3} more" if len(dirty) > 3 else ""
         lines.append(f"Dirty: {', '.join(dirty[:3])}{more}")
     return "\n".join(lines) + "\n"
+
+
+def steps_of_changes(document: Document, root: Path, git: Git) -> list[Step]:
+    """The steps a correction is of: the fewest done ones whose `files:` hold all that is changed below the document's
+    roots, and those whose rows are changed. NotCommitted: a changed file of the roots is in no done step, or nothing
+    is changed."""
+    git.require()
+    path = document.path.resolve().relative_to(root).as_posix()
+    roots = [form for each in document.front.roots for form in (each, f"{each}.py")]
+    left = {change.path for change in git.changes() if belongs(change.path, roots)}
+    before = _in_head(git, path, document)
+    chosen = {number: document.step_by_number[number] for number in other_rows(before, document, [])}
+    left = {file for file in left if not any(belongs(file, list(step.files)) for step in chosen.values())}
+    while left:
+        shares = {step.number: {f for f in left if belongs(f, list(step.files))} for step in document.steps}
+        best = max(document.steps, key=lambda step: (len(shares[step.number]), step.status == "DONE"), default=None)
+        if best is None or not shares[best.number]:
+            raise NotCommitted(f"{_some(sorted(left))}: in the `files:` of no step of {path}; `codegen plan` makes one")
+        chosen[best.number] = best
+        left -= shares[best.number]
+    if not chosen:
+        raise NotCommitted(f"{path}: nothing below its roots ({', '.join(document.front.roots)}) is changed")
+    return [chosen[number] for number in sorted(chosen)]
+
+
+def _numbers(targets: Sequence[Target]) -> str:
+    return ", ".join(str(target.step.number) for target in targets)
+
+
+def _in_head(git: Git, path: str, like: Document) -> Document | None:
+    text = git.show("HEAD", path) if git.head() else None
+    return parse_document(text, like.path) if text is not None else None
+
+
+def _refuse_other_rows(targets: list[Target], git: Git) -> None:
+    """The document is committed whole: what it says of other steps must be what it said."""
+    document = targets[0].document
+    before = _in_head(git, targets[0].document_path, document)
+    others = other_rows(before, document, [target.step.number for target in targets])
+    if others and before is not None:
+        names = ", ".join(f"Step {number}" for number in others)
+        raise NotCommitted(
+            f"Step {_numbers(targets)}: the document also changes the statuses of {names}; commit that step first, "
+            "commit the document alone, or name all of them with --fix"
+        )
+
+
+def _refuse_nothing(targets: list[Target], paths: list[str], fix: str) -> None:
+    document = targets[0].document_path
+    if fix and not paths:
+        raise NotCommitted(f"Step {_numbers(targets)}: none of its files is changed; there is nothing to commit")
+    if not fix and document not in paths:
+        raise NotCommitted(
+            f"Step {_numbers(targets)}: {document} is as in HEAD, so this commit would flip no status; was the step "
+            "committed already? A correction of it is committed with --fix TEXT"
+        )
 
 
 def _checked(target: Target, review: bool) -> str | None:
@@ -115,18 +191,18 @@ def _checked(target: Target, review: bool) -> str | None:
     return found.reviewer
 
 
-def _foreign(changes: list[Change], target: Target, allow_dirty: bool) -> list[str]:
+def _foreign(changes: list[Change], targets: list[Target], allow_dirty: bool) -> list[str]:
     """Changed paths outside the step. NotCommitted: there are some and they are not allowed, or a conflict."""
     conflicts = [change.path for change in changes if change.unmerged]
     if conflicts:
         raise NotCommitted(f"unresolved conflicts: {_some(conflicts)}; resolve them first")
-    document = Path(target.document_path)
+    document = Path(targets[0].document_path)
     lock = document.with_name(f".{document.name}.lock").as_posix()  # held by this very command
-    own = [*target.own_paths, lock]
+    own = [*(pattern for target in targets for pattern in target.own_paths), lock]
     foreign = sorted(change.path for change in changes if not belongs(change.path, own))
     if foreign and not allow_dirty:
         raise NotCommitted(
-            f"Step {target.step.number}: changed and not in its `files:`: {_some(foreign)}; add them to `files:`, "
+            f"Step {_numbers(targets)}: changed and not in its `files:`: {_some(foreign)}; add them to `files:`, "
             "commit or stash them, or give --allow-dirty (recorded in the commit)"
         )
     return foreign
@@ -145,8 +221,13 @@ def _refresh_brief(target: Target) -> None:
         write_file(path, text.encode("utf-8"))
 
 
-def _with_known_commits(target: Target, git: Git) -> str:
-    """The document's text with the Commit cells of the other steps as git's trailers have them."""
-    standing = standing_commits(step_commits(git, target.document_path))
-    known = {number: commit.short for number, commit in standing.items() if number != target.step.number}
-    return with_commits(target.document, known)
+def _with_known_commits(targets: list[Target], git: Git) -> str:
+    """The document's text with the Commit cells of the other steps as git's trailers have them, and the own ones empty:
+    a commit cannot hold its own id."""
+    document = targets[0].document
+    own = {target.step.number for target in targets}
+    for target in targets:
+        if target.step.commit:
+            document = parse_document(set_step_commit(document, target.step.number, ""), document.path)
+    standing = standing_commits(step_commits(git, targets[0].document_path))
+    return with_commits(document, {number: each.short for number, each in standing.items() if number not in own})

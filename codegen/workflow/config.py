@@ -3,11 +3,13 @@
 title = "Step {number}: {title}"   # first line of a step's commit
 brief-tokens = 6000                # a brief is made to fit
 test-seconds = 1800                # deadline of a step's tests
+since = "1a2b3c4"                  # commits after this one that touch a document's code roots must belong to a step
 """
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -19,10 +21,11 @@ class StepConfig:
     title: str = "Step {number}: {title}"
     brief_tokens: int = 6000
     test_seconds: float = 1800.0
+    since: str = ""
 
-    def commit_title(self, number: int, title: str) -> str:
-        """The first line of a step's commit message."""
-        return self.title.format(number=number, title=title)
+    def commit_title(self, numbers: Sequence[int], title: str) -> str:
+        """The first line of the commit message of a step, or of a correction that spans several."""
+        return self.title.format(number=", ".join(map(str, numbers)), title=title)
 
 
 def load_config(root: Path) -> StepConfig:
@@ -44,7 +47,7 @@ def load_config(root: Path) -> StepConfig:
             raise UsageError(f"{path}: [tool.codegen.step] {key} must be {known[key].__name__}, got {value!r}")
     config = StepConfig(**{key.replace("-", "_"): value for key, value in given.items()})
     try:
-        config.commit_title(1, "x")
+        config.commit_title([1], "x")
     except (KeyError, IndexError, ValueError) as error:
         message = f"{path}: [tool.codegen.step] title may use {{number}} and {{title}} only: {error}"
         raise UsageError(message) from error

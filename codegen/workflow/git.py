@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,6 +108,26 @@ class Git:
         if not listed:
             return None
         return self.run("show", f"{commit}:./{path}")
+
+    def is_shallow(self) -> bool:
+        """Whether the repository was cloned without its older history."""
+        return self.run("rev-parse", "--is-shallow-repository").strip() == "true"
+
+    def ends(self) -> frozenset[str]:
+        """The commits at which a shallow history ends: what came before them is not here. Empty for a whole one."""
+        return frozenset(self.run("rev-list", "--max-parents=0", "HEAD").split()) if self.is_shallow() else frozenset()
+
+    def has(self, commit: str) -> bool:
+        """Whether there is such a commit here."""
+        try:
+            self.run("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
+        except GitError:
+            return False
+        return True
+
+    def tracks(self, paths: Iterable[str]) -> bool:
+        """Whether HEAD or the index knows any of these paths."""
+        return bool(self.run("ls-files", "--", *map(literal, paths)))
 
     def parent(self, commit: str) -> str | None:
         """The first parent of a commit, None for the first one."""

@@ -16,7 +16,7 @@ from codegen.document.store import document_lock, write_document
 from codegen.workflow.commit import Committed
 from codegen.workflow.git import Git, GitError, literal
 from codegen.workflow.ledger import taken_back, with_commits
-from codegen.workflow.target import Target
+from codegen.workflow.target import Target, belongs
 from codegen.workflow.trail import StepCommit, standing_commits, step_commits
 
 
@@ -39,7 +39,9 @@ def rollback_plan(target: Target, git: Git, cascade: bool) -> list[Rollback]:
     """
     git.require()
     standing = standing_commits(step_commits(git, target.document_path))
-    dependents = _dependents(target.document, target.step.number)
+    own = standing.get(target.step.number)
+    # without a correction the step is still done, so that what builds on it stands
+    dependents = [] if own and own.is_fix else _dependents(target.document, target.step.number)
     if dependents and not cascade:
         names = ", ".join(f"Step {step.number} ({step.title})" for step in dependents)
         raise NotRolledBack(
@@ -61,6 +63,8 @@ def roll_back(target: Target, git: Git, item: Rollback) -> Committed:
         target = Target(target.root, target.again().document, item.step, target.config)
         document_path = target.document_path
         touched = [path for path in git.touched(item.commit.id) if path != document_path]
+        if len(item.commit.numbers) > 1:
+            touched = [path for path in touched if path.startswith("/") or belongs(path, target.own_paths)]
         outside = [path for path in touched if path.startswith("/")]
         if outside:
             raise NotRolledBack(
@@ -156,4 +160,6 @@ def _message(target: Target, item: Rollback) -> str:
         f"Reverts-Step: {item.step.number}",
         f"Doc-Version: {target.document.front.version or '-'}",
     ]
+    if item.commit.is_fix:
+        lines.append("Step-Fix: taken back")
     return "\n".join(lines) + "\n"

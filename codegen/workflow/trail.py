@@ -12,13 +12,16 @@ from dataclasses import dataclass
 
 from codegen.workflow.git import Git
 
-TITLE = re.compile(r"Step (?P<number>\d+): (?P<title>.+)$")
+TITLE = re.compile(r"Step (?P<numbers>\d+(?:, \d+)*): (?P<title>.+)$")
 _FORMAT = "%H%x00%h%x00%P%x00%cs%x00%s%x00%(trailers:only,unfold)%x1e"
 
 
 @dataclass(frozen=True)
 class StepCommit:
-    """A commit of a step, or with `reverts` its rollback. `document` is "" where the trailers name none."""
+    """A commit of a step, or with `reverts` its rollback. `document` is "" where the trailers name none.
+
+    `numbers` are more than one where a correction (`is_fix`) spans several steps; `number` is the first.
+    """
 
     id: str
     short: str
@@ -29,6 +32,12 @@ class StepCommit:
     document: str
     reverts: bool
     trailers: dict[str, str]
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def is_fix(self) -> bool:
+        """Whether it corrects steps that stay done, or takes such a correction back."""
+        return "Step-Fix" in self.trailers
 
 
 def step_commits(git: Git, document: str | None = None) -> list[StepCommit]:
@@ -38,7 +47,7 @@ def step_commits(git: Git, document: str | None = None) -> list[StepCommit]:
     """
     if git.head() is None:
         return []
-    patterns = ("^Step [0-9]+: ", "^Step: [0-9]+", "^Reverts-Step: [0-9]+")
+    patterns = ("^Step [0-9]+(, [0-9]+)*: ", "^Step: [0-9]+", "^Reverts-Step: [0-9]+")
     greps = [f"--grep={pattern}" for pattern in patterns]
     text = git.run("log", "--reverse", "--topo-order", "-E", *greps, f"--format={_FORMAT}", "HEAD")
     found: list[StepCommit] = []
@@ -56,21 +65,26 @@ def standing_commits(commits: list[StepCommit]) -> dict[int, StepCommit]:
     """The commit that each step stands by: its last one that was not rolled back."""
     stacks: dict[int, list[StepCommit]] = {}
     for commit in commits:
-        stack = stacks.setdefault(commit.number, [])
-        if not commit.reverts:
-            stack.append(commit)
-        elif stack:
-            stack.pop()
+        for number in commit.numbers:
+            stack = stacks.setdefault(number, [])
+            if not commit.reverts:
+                stack.append(commit)
+            elif stack:
+                stack.pop()
     return {number: stack[-1] for number, stack in sorted(stacks.items()) if stack}
 
 
 def _read(ident: str, short: str, parents: str, date: str, subject: str, trailers: str) -> StepCommit | None:
-    values = dict(line.split(": ", 1) for line in trailers.split("\n") if ": " in line)
+    lines = [line.split(": ", 1) for line in trailers.split("\n") if ": " in line]
+    values = dict(reversed(lines))
     title = TITLE.match(subject)
-    reverted = values.get("Reverts-Step", "")
-    number = reverted or values.get("Step", "") or (title["number"] if title else "")
-    if not number.isdigit():
+    reverted = [value for key, value in lines if key == "Reverts-Step"]
+    named = reverted or [value for key, value in lines if key == "Step"]
+    found = named or (title["numbers"].split(", ") if title else [])
+    if not found or not all(number.isdigit() for number in found):
         return None
+    numbers = tuple(int(number) for number in dict.fromkeys(found))
     document = values.get("Design-Doc", "")
-    reverts = bool(reverted)
-    return StepCommit(ident, short, tuple(parents.split()), date, subject, int(number), document, reverts, values)
+    return StepCommit(
+        ident, short, tuple(parents.split()), date, subject, numbers[0], document, bool(reverted), values, numbers
+    )

@@ -106,6 +106,13 @@ def test_a_new_module_gets_a_heading_at_the_end_of_section_5(project: Project) -
     assert changed[:3] == ["+### 5.2 `store.till`", "+", "+#### 5.2.1 `pay`"]
 
 
+def test_a_new_property_of_a_class_that_holds_data_gets_an_entry(project: Project) -> None:
+    heavy = "    weight: float = 1.0\n\n    @property\n    def heavy(self) -> bool:\n        return self.weight > 9\n"
+    changed, left = proposed(project.change_code("    weight: float = 1.0\n", heavy))
+    assert "+#### 5.1.6 `Parcel.heavy`" in changed
+    assert left == []
+
+
 def test_an_undocumented_exception_is_added_to_the_errors(project: Project) -> None:
     project.change_code("        self.parcels.append(parcel)\n", "        raise KeyError('x')\n")
     changed, left = proposed(project)

@@ -1,0 +1,67 @@
+"""Whether every commit that implements a document's code belongs to a step.
+
+Held to it are the commits after one that the project names (`since` in `[tool.codegen.step]`): what came before is
+accepted as it is. A commit touches a document's code when it changes a path below one of the document's `roots`; it
+belongs to a step by its trailers. Merges bring no change of their own and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codegen.diagnostics import Finding, UsageError
+from codegen.document.model import Document
+from codegen.workflow.git import Git, GitError, literal
+from codegen.workflow.target import belongs
+from codegen.workflow.trail import step_commits
+
+_FIX = "name another in [tool.codegen.step] of pyproject.toml"
+
+
+def strays(git: Git, documents: Mapping[str, Document], since: str) -> list[Finding]:
+    """The commits after `since` that change the code of a document and belong to no step, oldest first.
+
+    In a shallow clone without `since` all commits that are here count, but for those at which the history ends.
+    UsageError: there is no such commit, or HEAD does not come from it.
+    """
+    roots = {
+        form: path
+        for path, document in documents.items()
+        if document.front.status != "superseded"
+        for root in document.front.roots
+        for form in (root.rstrip("/"), f"{root.rstrip('/')}.py")
+    }
+    if not roots or git.head() is None:
+        return []
+    held = {commit.id for commit in step_commits(git) if commit.document} | git.ends()
+    specs = [literal(root) for root in roots]
+    log = git.run("log", "--no-merges", "--reverse", "--format=%H%x00%h%x00%s", _range(git, since), "--", *specs)
+    findings: list[Finding] = []
+    for line in log.splitlines():
+        ident, short, subject = line.split("\0", 2)
+        if ident in held:
+            continue
+        touched = git.touched(ident)
+        for path in dict.fromkeys(roots.values()):
+            own = [root for root, document in roots.items() if document == path]
+            files = [file for file in touched if belongs(file, own)]
+            if files:
+                more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+                message = f"{short} ({subject}) changes {', '.join(files[:3])}{more} and belongs to no step"
+                fix = "Before it is shared: `git reset --soft HEAD~1`, then `codegen step commit --fix TEXT`."
+                findings.append(Finding(path, 1, 1, "STEP026", message, fix=fix))
+    return findings
+
+
+def _range(git: Git, since: str) -> str:
+    if not git.has(since):
+        if git.is_shallow():
+            return "HEAD"
+        raise UsageError(f"`since` is {since}, no commit of this repository; {_FIX}")
+    try:
+        git.run("merge-base", "--is-ancestor", since, "HEAD")
+    except GitError as error:
+        if git.is_shallow():
+            return "HEAD"
+        raise UsageError(f"`since` is {since}, which HEAD does not come from; {_FIX}") from error
+    return f"{since}..HEAD"
