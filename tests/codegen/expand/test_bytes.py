@@ -189,7 +189,35 @@ def test_32_a_file_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == b"theirs" and os.listdir(tmp_path) == ["a.py"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="everything is writable for the superuser")
+def test_32_a_file_with_two_names_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(b"old")
+    os.link(path, tmp_path / "b.py")
+    with pytest.raises(NotWritten, match="2 names"):
+        replace_file(str(path), b"old", b"new")
+    assert path.read_bytes() == b"old" and sorted(os.listdir(tmp_path)) == ["a.py", "b.py"]
+
+
+def test_32_a_file_stays_its_owners_or_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(b"old")
+    if os.geteuid() == 0:
+        os.chown(path, 12_345, 54_321)
+        replace_file(str(path), b"old", b"new")
+        assert (path.stat().st_uid, path.stat().st_gid, path.read_bytes()) == (12_345, 54_321, b"new")
+
+    def forbidden(*args: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    theirs = os.stat_result((*path.stat()[:4], 7, 7, *path.stat()[6:]))
+    monkeypatch.setattr(os, "chown", forbidden)
+    monkeypatch.setattr(Path, "stat", lambda self, **options: theirs)
+    before = path.read_bytes()
+    with pytest.raises(NotWritten, match="change hands"):
+        replace_file(str(path), before, b"newer")
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["a.py"]
+
+
 def test_32_a_read_only_file_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(b"old")
