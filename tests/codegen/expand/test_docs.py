@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from codegen.cli import expand as command
+from codegen.expand.marks import REMOTE_PLACES
 from codegen.expand.model import State
 from codegen.expand.settings import read_settings
 from tests.codegen.expand.helpers import expand, problem, report, strip
@@ -46,6 +47,13 @@ def test_every_python_fence_belongs_to_an_example() -> None:
     used += [before for before, _ in pairs("is refused with", "text")]
     assert [fence[2] for fence in FENCES if fence[1] == "python" and fence[2] not in used] == []
     assert len(used) >= 10
+
+
+def test_the_grammar_is_the_same_in_the_design_and_names_every_place() -> None:
+    grammar = next(fence[2] for fence in FENCES if fence[1] == "text" and fence[2].startswith("annotation = "))
+    design = (Path(__file__).parents[3] / "design" / "expansion.md").read_text(encoding="utf-8")
+    assert f"```text\n{grammar}```\n" in design
+    assert re.findall(r'"(\w+)"', grammar.partition("PLACE      =")[2]) == list(REMOTE_PLACES)
 
 
 def test_the_settings_on_the_page_are_read(tmp_path: Path) -> None:
