@@ -18,6 +18,7 @@ from codegen.expand.comments import Comment
 from codegen.expand.grammar import FreeText, Notation, NotationError, OpenBracket, parse_notation
 
 HANGING = 2
+DIRECTIVE = re.compile(r"#[ \t]*(?:[A-Za-z][\w-]*:|noqa\b)")
 REMOTE_PLACES = ("entry", "return", "else", "elif", "except", "finally", "case", "module")
 
 
@@ -26,7 +27,7 @@ class Opener:
     """An annotation, or the opening of a remote site when `place` is set.
 
     `notation` is None when the text could not be parsed; `problem` then says why. `below` is a comment right below
-    that may have been meant to go on with the note, and does not.
+    that may have been meant to go on with the note, and does not; one that begins `word:` or `noqa` is for a tool.
     """
 
     tag: str
@@ -142,7 +143,8 @@ class Marks:
             elif problem is not None:
                 return self._bad(tag, comment, used, problem, pieces, place), used
             else:
-                stray = below if notation and notation.note and not place else None
+                meant = below is not None and not place and not DIRECTIVE.match(below.text)
+                stray = below if meant and notation and notation.note else None
                 return Opener(tag, comment, comment.line + used, notation, place=place, below=stray), used
 
     def _adjoins(self, first: Comment, line: Comment, used: int) -> bool:

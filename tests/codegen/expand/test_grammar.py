@@ -136,7 +136,8 @@ def test_a_comment_below_a_note_that_does_not_hang_is_named() -> None:
     done = expand(text)
     assert 'sizes are")' in done and "# END VAL" in done.split("    # positive")[0]
     assert [f.code for f in report(done).findings] == ["stray-comment"] and expand(done) == done
-    for other in ("\n    # positive", "    # AST: AST_INVARIANT(x)", "  # positive"):
+    tools = ("    # unmanaged: theirs", "    # noqa", "    # fmt: off", "    # type: ignore")
+    for other in ("\n    # positive", "    # AST: AST_INVARIANT(x)", "  # positive", *tools):
         assert report(text.replace("    # positive", other)).findings == ()
     assert report(text.replace(" - sizes are", "")).findings == ()
 
