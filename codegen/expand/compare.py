@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from codegen.expand.expander import Reading
 
 
+ABOVE_BLOCKS, BELOW_BLOCKS = -1, 99
+
+
 @dataclass
 class Comparison:
     """Pairs of a planned block and what stands in its place, blocks that nothing asks for, and the outcome."""
@@ -201,26 +204,35 @@ def _judge_unasked(
 
 
 def _judge_imports(path: str, reading: Reading, needed: Sequence[NeededImport], work: Comparison) -> None:
-    """Managed imports that stand, those to add, those nothing needs any more."""
+    """Managed imports that stand, those to add, those nothing needs any more; one below a check that needs it moves."""
     base, waiting = reading.base, list(needed)
+    blocks = {planned.after for planned, _ in work.pairs if planned.key[0] == "own"}
+
+    def rank(after: int) -> int:
+        return BELOW_BLOCKS if after in blocks else ABOVE_BLOCKS
+
     for mark in reading.imports:
         statement = import_on(reading.tree, mark)
         assert statement is not None
         text = ast.unparse(statement)
         match = next((want for want in waiting if ast.unparse(ast.parse(want.statement)) == text), None)
         column = mark.comment.column + 1
+        after = base.line_of(mark.line - 1)
+        if match is not None and match.before is not None and after >= match.before:
+            work.sites.append(SiteReport(mark.line, column, State.STALE, text, "stands below a check that needs it"))
+            continue
         if match is None:
             work.sites.append(SiteReport(mark.line, column, State.ORPHAN, text, "no generated block needs this import"))
             continue
         waiting.remove(match)
         work.sites.append(SiteReport(mark.line, column, State.FRESH, text))
-        work.inserts.append(Insert(base.line_of(mark.line - 1), -1, (reading.source.lines[mark.line - 1],)))
+        work.inserts.append(Insert(after, rank(after), (reading.source.lines[mark.line - 1],)))
     for want in waiting:
         newline = neighbour_newline(base.lines, want.after, reading.source.newline)
         work.sites.append(
             SiteReport(base.origin[want.line - 1], 1, State.UNEXPANDED, want.statement, f"needed by {want.what}")
         )
-        work.inserts.append(Insert(want.after, -1, (want.text + newline,)))
+        work.inserts.append(Insert(want.after, rank(want.after), (want.text + newline,)))
     for strange in reading.strange:
         work.findings.append(
             Finding(

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from codegen.expand.checks import Check
 from codegen.expand.marks import ImportMark
 from codegen.expand.model import SiteError
 from codegen.expand.parsing import first_line, is_docstring, last_line, own_nodes
@@ -19,13 +20,18 @@ from codegen.expand.scopes import bound_by, bound_in
 
 @dataclass(frozen=True)
 class NeededImport:
-    """An import statement and the base line below which it goes."""
+    """An import statement and the base line below which it goes.
+
+    `before` is the base line of the first annotation, or of the top-level statement around it, whose check runs while
+    the module is imported; the import has to stand above.
+    """
 
     statement: str
     tag: str
     after: int
     line: int
     what: str
+    before: int | None = None
 
     @property
     def text(self) -> str:
@@ -37,12 +43,12 @@ def needed_imports(planning: Planning) -> list[NeededImport]:
     """Imports to add. A name that is already something else is a finding at the annotation that needs it."""
     found: list[NeededImport] = []
     unseen = _for_type_checkers(planning.tree)
-    present = {
-        ast.unparse(_single(node, alias))
-        for node in own_nodes(planning.tree)
-        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in unseen
-        for alias in node.names
-    }
+    present: dict[str, int] = {}
+    for node in own_nodes(planning.tree):
+        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in unseen:
+            for alias in node.names:
+                text = ast.unparse(_single(node, alias))
+                present[text] = min(node.lineno, present.get(text, node.lineno))
     for statement, checks in sorted(planning.plan.imports.items()):
         wanted = ast.parse(statement).body[0]
         assert isinstance(wanted, ast.Import | ast.ImportFrom)
@@ -53,15 +59,34 @@ def needed_imports(planning: Planning) -> list[NeededImport]:
                 _clash(planning, check.opener, name, statement)
                 break
         else:
+            before = min((_begin(planning.tree, c) for c in checks if c.place.function is None), default=None)
             if canonical in present:
+                if before is not None and present[canonical] > before:
+                    _late(planning, checks, before, statement)
                 continue
             if name in bound_in(planning.tree, unseen):
                 _clash(planning, checks[0].opener, name, statement)
                 continue
             first = checks[0]
             after = _line_above(planning, wanted)
-            found.append(NeededImport(statement, first.opener.tag, after, first.opener.line, first.item.id))
+            if before is not None:
+                after = min(after, before - 1)
+            found.append(NeededImport(statement, first.opener.tag, after, first.opener.line, first.item.id, before))
     return found
+
+
+def _begin(tree: ast.Module, check: Check) -> int:
+    """The line above which whatever the check needs has to stand."""
+    line = check.opener.line
+    if check.place.suite.parent is None:
+        return line
+    return max((first_line(statement) for statement in tree.body if first_line(statement) <= line), default=line)
+
+
+def _late(planning: Planning, checks: Sequence[Check], before: int, statement: str) -> None:
+    opener = next(check.opener for check in checks if check.opener.line >= before)
+    message = f"`{statement}` stands below this check, which needs it when the module is imported"
+    planning.find(opener, "error", "late-import", message, "Move the import above the annotation.")
 
 
 def _clash(planning: Planning, opener: object, name: str, statement: str) -> None:
