@@ -7,15 +7,15 @@ import getpass
 import json
 import sys
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from codegen.diagnostics import Finding, UsageError, exit_status, render, summary
+from codegen.document.edit import find_step
 from codegen.document.locate import find_document, find_documents, project_root
 from codegen.document.model import Document
-from codegen.document.parse import read_document
-from codegen.document.store import document_lock, replace_file, update_document
+from codegen.document.parse import parse_document, read_document
+from codegen.document.store import document_lock, replace_file, update_document, write_document
 from codegen.patterns import load_library
 from codegen.plan.progress import progress
 from codegen.workflow.audit import audit
@@ -149,25 +149,29 @@ def done_step(args: argparse.Namespace) -> int:
 
 def adopt_steps(args: argparse.Namespace) -> int:
     root = _root()
-    document = read_document(find_document(args.doc, root))
-    numbers = args.number or [step.number for step in document.steps if step.status == "NOT_STARTED"]
-    worst = 0
-    for number in numbers:
-        target = find_target(number, args.doc)
-        findings = check(target)
-        print(render(findings), end="")
-        if exit_status(findings):
-            worst = 1
-            _say(f"Step {number}: the code is not what Section 5 says; it stays {target.step.status}")
-            continue
-        try:
-            update_document(document.path, partial(adopted, number=number), f"step adopt {number}")
-        except NotReady as reason:
-            worst = 1
-            _say(str(reason))
-            continue
-        print(f"Step {number}: DONE, adopted ({len(target.step.methods)} methods)")
-    return worst
+    path = find_document(args.doc, root)
+    refused: list[str] = []
+    with document_lock(path, "step adopt"):
+        document = old = read_document(path)
+        numbers = args.number or [step.number for step in document.steps if step.status == "NOT_STARTED"]
+        for number in numbers:
+            step = find_step(document, number)
+            findings = check(Target(root, document, step, load_config(root)))
+            print(render(findings), end="")
+            if exit_status(findings):
+                refused.append(f"Step {number}: the code is not what Section 5 says; it stays {step.status}")
+                continue
+            try:
+                document = parse_document(adopted(document, number), path)
+            except NotReady as error:
+                refused.append(str(error))
+                continue
+            print(f"Step {number}: DONE, adopted ({len(step.methods)} methods)")
+        if document.text != old.text:
+            write_document(path, document.text, old.text)
+    for reason in refused:
+        _say(reason)
+    return int(bool(refused))
 
 
 def review_step(args: argparse.Namespace) -> int:

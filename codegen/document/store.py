@@ -21,6 +21,7 @@ from codegen.diagnostics import UsageError
 from codegen.document.model import Document
 from codegen.document.parse import read_document, read_text
 
+SIGNING = 1.0
 _held: dict[Path, int] = {}
 
 
@@ -58,7 +59,7 @@ def document_lock(path: Path, doing: str = "", wait: float = 0.0) -> Iterator[No
 
 
 def _acquire(lock: Path, document: Path, wait: float) -> int:
-    deadline = time.monotonic() + wait
+    begun = time.monotonic()
     while True:
         try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -67,10 +68,12 @@ def _acquire(lock: Path, document: Path, wait: float) -> int:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(descriptor, 400, 0).decode("utf-8", "replace").strip() or "another process"
+            holder = os.pread(descriptor, 400, 0).decode("utf-8", "replace").strip()
             os.close(descriptor)
-            if time.monotonic() >= deadline:
-                raise DocumentBusy(f"{document}: held by {holder}; try again when it is done") from None
+            # a holder that has just come needs a moment to write down who it is
+            if time.monotonic() >= begun + (wait if holder else max(wait, SIGNING)):
+                name = holder or "another process"
+                raise DocumentBusy(f"{document}: held by {name}; try again when it is done") from None
             time.sleep(0.02)
             continue
         # The holder before us removes the file when it leaves: a lock on a removed file excludes nobody.
@@ -129,7 +132,7 @@ def replace_file(path: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException:  # whatever ended it, Ctrl-C included: nothing half-written is left beside the document
         temporary.unlink(missing_ok=True)
         raise
     directory = os.open(path.parent, os.O_RDONLY)

@@ -6,6 +6,7 @@ nothing happens. The document is not patched: the step's rows are set back one b
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from codegen.diagnostics import UsageError
@@ -17,7 +18,7 @@ from codegen.workflow.commit import Committed
 from codegen.workflow.git import Git, GitError, literal
 from codegen.workflow.ledger import taken_back, with_commits
 from codegen.workflow.target import Target, belongs
-from codegen.workflow.trail import StepCommit, standing_commits, step_commits
+from codegen.workflow.trail import StepCommit, stacks, standing_commits, step_commits
 
 
 class NotRolledBack(UsageError):
@@ -33,15 +34,18 @@ class Rollback:
 
 
 def rollback_plan(target: Target, git: Git, cascade: bool) -> list[Rollback]:
-    """What is taken back, in order: with `cascade` the DONE steps that depend on this one first.
+    """What is taken back, in order: the step's last correction where it has one, else the step; with `cascade` the DONE
+    steps that depend on it first, and of each step its corrections too.
 
     NotRolledBack: a DONE step depends on it and `cascade` is not given, or a step has no commit to take back.
     """
     git.require()
-    standing = standing_commits(step_commits(git, target.document_path))
-    own = standing.get(target.step.number)
-    # without a correction the step is still done, so that what builds on it stands
-    dependents = [] if own and own.is_fix else _dependents(target.document, target.step.number)
+    commits = step_commits(git, target.document_path)
+    standing = stacks(commits)
+    own = standing.get(target.step.number, [])
+    if own and own[-1].is_fix and not cascade:
+        return [Rollback(target.step, own[-1])]  # the step is still done then, so that what builds on it stands
+    dependents = _dependents(target.document, target.step.number)
     if dependents and not cascade:
         names = ", ".join(f"Step {step.number} ({step.title})" for step in dependents)
         raise NotRolledBack(
@@ -50,10 +54,13 @@ def rollback_plan(target: Target, git: Git, cascade: bool) -> list[Rollback]:
         )
     plan: list[Rollback] = []
     for step in [*dependents, target.step]:
-        if step.number not in standing:
+        stack = standing.get(step.number, [])
+        if all(commit.is_fix for commit in stack):
             raise NotRolledBack(f"Step {step.number} has no commit in this branch; there is nothing to take back")
-        plan.append(Rollback(step, standing[step.number]))
-    order = {commit.id: at for at, commit in enumerate(step_commits(git, target.document_path))}
+        fixes = itertools.takewhile(lambda commit: commit.is_fix, reversed(stack))
+        last = next(commit for commit in reversed(stack) if not commit.is_fix)
+        plan += [Rollback(step, commit) for commit in (*fixes, last)]
+    order = {commit.id: at for at, commit in enumerate(commits)}
     return sorted(plan, key=lambda each: order[each.commit.id], reverse=True)
 
 

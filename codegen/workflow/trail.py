@@ -63,15 +63,20 @@ def step_commits(git: Git, document: str | None = None) -> list[StepCommit]:
 
 def standing_commits(commits: list[StepCommit]) -> dict[int, StepCommit]:
     """The commit that each step stands by: its last one that was not rolled back."""
-    stacks: dict[int, list[StepCommit]] = {}
+    return {number: stack[-1] for number, stack in stacks(commits).items() if stack}
+
+
+def stacks(commits: list[StepCommit]) -> dict[int, list[StepCommit]]:
+    """The commits of each step that were not rolled back, oldest first: the step, its corrections, the step again."""
+    found: dict[int, list[StepCommit]] = {}
     for commit in commits:
         for number in commit.numbers:
-            stack = stacks.setdefault(number, [])
+            stack = found.setdefault(number, [])
             if not commit.reverts:
                 stack.append(commit)
             elif stack:
                 stack.pop()
-    return {number: stack[-1] for number, stack in sorted(stacks.items()) if stack}
+    return dict(sorted(found.items()))
 
 
 def _read(ident: str, short: str, parents: str, date: str, subject: str, trailers: str) -> StepCommit | None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -145,6 +146,17 @@ def test_of_two_processes_one_wins_and_the_other_is_told_who(path: Path) -> None
         finally:
             holder.kill()
     update_document(path, lambda document: set_step_status(document, 2, "IN_PROGRESS"))
+
+
+def test_a_holder_that_has_not_signed_yet_is_given_a_moment(path: Path) -> None:
+    lock = path.with_name(f".{path.name}.lock")
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        signing = threading.Timer(0.2, lambda: (held.write("process 7 on here (plan)\n"), held.flush()))
+        signing.start()
+        with pytest.raises(DocumentBusy, match="held by process 7 on here"), document_lock(path):
+            pass
+        signing.join()
 
 
 def test_a_thread_does_not_pass_through_the_lock_of_another(path: Path) -> None:

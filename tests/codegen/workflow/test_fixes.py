@@ -123,6 +123,42 @@ def test_a_correction_of_two_steps_is_taken_back_for_one(pantry: Pantry) -> None
     assert breaches(pantry) == []
 
 
+def test_a_cascade_takes_back_corrections_and_their_steps(pantry: Pantry) -> None:
+    complete(pantry, 1, 2)
+    correct(pantry, "pantry/jar.py")
+    correct(pantry, "pantry/shelf.py")
+    fix(pantry, 1, 2)
+    correct(pantry, "pantry/shelf.py")
+    fix(pantry, 2)
+    plan = rollback_plan(pantry.target(1), pantry.git, cascade=True)
+    assert [(item.step.number, item.commit.is_fix) for item in plan] == [
+        (2, True),
+        (2, True),
+        (1, True),
+        (2, False),
+        (1, False),
+    ]
+    for item in plan:
+        roll_back(pantry.target(1), pantry.git, item)
+    assert pantry.statuses() == {1: "NOT_STARTED", 2: "NOT_STARTED", 3: "NOT_STARTED"}
+    assert not (pantry.root / "pantry").exists() or not list((pantry.root / "pantry").glob("*.py"))
+    assert breaches(pantry) == []
+
+
+def test_a_correction_of_a_step_that_was_there_before_is_taken_back_and_no_more(pantry: Pantry) -> None:
+    complete(pantry, 1)
+    text = pantry.document.text.replace("- purpose: what everything", "- adopted: today\n- purpose: what everything")
+    pantry.write(DOC, text)
+    pantry.commit_all("Design")
+    pantry.git.run("replace", "--graft", "HEAD")  # as if the history began here
+    correct(pantry, "pantry/jar.py")
+    fix(pantry, 1)
+    [item] = rollback_plan(pantry.target(1), pantry.git, cascade=False)
+    roll_back(pantry.target(1), pantry.git, item)
+    with pytest.raises(UsageError, match="no commit in this branch"):
+        rollback_plan(pantry.target(1), pantry.git, cascade=False)
+
+
 def test_a_step_that_is_done_again_leaves_no_breach(pantry: Pantry) -> None:
     complete(pantry, 1, 2)
     pantry.change(DOC, "grams: int = 0", "grams: int = 1")
