@@ -19,9 +19,11 @@ class Shell:
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.folder = folder
         self.capsys = capsys
+        self.typed: list[str] = []
 
     def run(self, command: str, status: int = 0) -> str:
         """The standard output of a command that ends with `status`."""
+        self.typed.append(command)
         words = shlex.split(command)
         if words[0] == "codegen":
             self.capsys.readouterr()
@@ -148,6 +150,19 @@ def test_from_an_empty_folder_to_a_step_taken_back(shell: Shell) -> None:
     shell.run("codegen drift")  # what is not started is a note
     shell.run("codegen step log --check")
     assert shell.run("git status --porcelain") == ""
+
+    # the reader of the README types the same
+    typed = iter(shell.typed)
+    assert [command for command in readme_tour() if command not in typed] == []
+
+
+def readme_tour() -> list[str]:
+    """The commands of the README's tour, without the remarks behind them."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    block = readme.partition("## A document, from an empty folder to a step taken back\n\n```\n")[2].partition("```")[0]
+    commands = [line.partition("  #")[0].strip() for line in block.splitlines()]
+    assert len(commands) > 15
+    return commands
 
 
 @pytest.mark.slow
