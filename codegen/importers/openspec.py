@@ -11,10 +11,39 @@ from pathlib import Path
 
 from codegen.diagnostics import UsageError
 from codegen.importers.assemble import Decided, Design, ident_of
-from codegen.importers.sections import Part, children, find, items, labels, read_parts, without_rules
+from codegen.importers.sections import (
+    Part,
+    children,
+    find,
+    items,
+    labels,
+    others_in,
+    read_parts,
+    rest_of,
+    without_rules,
+)
 from codegen.importers.tasks import Group, groups_of, needs
 
 NAME = "OpenSpec"
+_WHY = ("why", "problem", "motivation", "summary")
+_WHAT = ("what changes", "proposal", "solution", "changes")
+_NOT = ("out of scope", "non-goals")
+_BOTH = ("goals / non-goals", "goals and non-goals", "goals/non-goals")
+_AROUND = ("context", "overview")
+_DECIDED = ("decisions", "architecture decisions", "key decisions", "trade-offs and decisions")
+_ROLLOUT = ("migration", "rollout")
+_PROPOSAL = (_WHY, _WHAT, _NOT, ("impact",), ("capabilities",))
+_DESIGN = (
+    _BOTH,
+    ("goals",),
+    ("non-goals",),
+    _AROUND,
+    _DECIDED,
+    ("risks",),
+    _ROLLOUT,
+    ("testing",),
+    ("open questions",),
+)
 _REQUIREMENT = re.compile(r"requirement:\s*(.*)$", re.IGNORECASE)
 _NUMBER = re.compile(r"^(decision\s*)?([dD]?-?\d+(\.\d+)*)?\s*[:.)–—-]?\s*", re.IGNORECASE)
 
@@ -41,23 +70,29 @@ def read_change(path: Path) -> Design:
     folder = change_folder(path)
     proposal, notes = read_parts(folder / "proposal.md"), read_parts(folder / "design.md")
     design = Design(ident_of(folder.resolve().name), _title(proposal, folder), NAME)
-    design.problem = _text(proposal, "why", "problem", "motivation", "summary")
-    changes = find(proposal, "what changes", "proposal", "solution", "changes")
+    design.problem = _text(proposal, *_WHY)
+    changes = find(proposal, *_WHAT)
     design.goals_text = _shown(changes) if changes else ""
     goals, non_goals = _goals(notes)
-    design.non_goals = "\n\n".join(filter(None, [non_goals, _text(proposal, "out of scope", "non-goals")]))
-    for part in (find(proposal, "impact"), find(notes, "context", "overview"), find(proposal, "capabilities")):
+    design.non_goals = "\n\n".join(filter(None, [non_goals, _text(proposal, *_NOT)]))
+    for part in (find(proposal, "impact"), find(notes, *_AROUND), find(proposal, "capabilities")):
         if part and part.whole.strip():
             design.context.append((part.title, without_rules(part.whole)))
     design.decisions = _decisions(notes)
     requirements = _requirements(folder)
     design.goals = [*goals, *(f"{name}: {text}" if text else name for name, text, _ in requirements)]
     design.flows = [(name, scenarios) for name, _, scenarios in requirements if scenarios]
-    for part in (find(notes, "risks"), find(notes, "migration", "rollout"), find(notes, "testing")):
+    for part in (find(notes, "risks"), find(notes, *_ROLLOUT), find(notes, "testing")):
         if part and part.whole.strip():
             design.flows.append((part.title, without_rules(part.whole)))
+    design.context += rest_of(proposal, [find(proposal, *titles) for titles in _PROPOSAL])
+    design.context += rest_of(notes, [find(notes, *titles) for titles in _DESIGN])
+    design.context += _unread_of_specs(folder)
     questions = find(notes, "open questions")
     design.todos = items(questions.whole) if questions else []
+    if questions and not design.todos and questions.whole.strip():
+        design.context.append((questions.title, _shown(questions)))
+    design.todos += others_in(folder, ("proposal.md", "design.md", "tasks.md", "specs/"))
     design.groups = _groups(read_parts(folder / "tasks.md"))
     return design
 
@@ -70,18 +105,19 @@ def _title(proposal: list[Part], folder: Path) -> str:
 
 def _goals(notes: list[Part]) -> tuple[list[str], str]:
     """Goals as items, non-goals as text, from their own headings or from bold labels below a common one."""
-    part = find(notes, "goals / non-goals", "goals and non-goals", "goals/non-goals")
+    part = find(notes, *_BOTH)
     if part:
         below = children(notes, part)
         inner = {each.title.lower(): each.whole for each in below} or labels(part.whole)
         non = next((text for title, text in inner.items() if title.startswith("non")), "")
         yes = next((text for title, text in inner.items() if title.startswith("goal")), "")
-        return items(yes), non
-    return [item for title in ("goals",) for item in items(_text(notes, title))], _text(notes, "non-goals")
+        return items(yes) or [yes] * bool(yes.strip()), non
+    yes = _text(notes, "goals")
+    return items(yes) or [yes] * bool(yes), _text(notes, "non-goals")
 
 
 def _decisions(notes: list[Part]) -> list[Decided]:
-    part = find(notes, "decisions", "architecture decisions", "key decisions", "trade-offs and decisions")
+    part = find(notes, *_DECIDED)
     if part is None:
         return []
     found: list[Decided] = []
@@ -109,10 +145,25 @@ def _requirements(folder: Path) -> list[tuple[str, str, str]]:
         for part in read_parts(path):
             if part.level == 2:
                 delta = part.title.split()[0] if part.title.lower().endswith("requirements") else ""
+                if delta.upper() == "RENAMED":
+                    renamed = "; ".join(items(part.own)).replace("`", "").replace("### Requirement: ", "")
+                    found.append((f"{delta} {capability}", renamed, ""))
             match = _REQUIREMENT.match(part.title)
             if match and part.level == 3:
                 name = " ".join(filter(None, [delta, f"{capability}/{match[1].strip()}"]))
                 found.append((name, " ".join(part.own.split()), part.whole.removeprefix(part.own).strip()))
+    return found
+
+
+def _unread_of_specs(folder: Path) -> list[tuple[str, str]]:
+    """What the delta specifications hold besides requirements."""
+    found: list[tuple[str, str]] = []
+    for path in sorted((folder / "specs").glob("**/*.md")):
+        parts = read_parts(path)
+        capability = path.parent.relative_to(folder / "specs").as_posix()
+        read = [part for part in parts if part.level == 3 and _REQUIREMENT.match(part.title)]
+        read += [part for part in parts if part.level == 2 and part.title.lower().startswith("renamed")]
+        found += [(f"{capability}: {title}", text) for title, text in rest_of(parts, read)]
     return found
 
 

@@ -6,7 +6,7 @@ What stands in a fence is never structure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,9 +60,39 @@ def parts_of(text: str) -> list[Part]:
 
 
 def find(parts: list[Part], *titles: str) -> Part | None:
-    """The first part whose title begins with one of these, whatever its case."""
+    """The first part whose title begins with one of these, or has it in brackets behind a translation."""
     wanted = tuple(title.lower() for title in titles)
-    return next((part for part in parts if part.level and part.title.lower().startswith(wanted)), None)
+    for part in parts:
+        names = (part.title.lower(), part.title.lower().partition("(")[2].strip())
+        if part.level and any(name.startswith(wanted) for name in names):
+            return part
+    return None
+
+
+def rest_of(parts: list[Part], used: Iterable[Part | None]) -> list[tuple[str, str]]:
+    """(title, text) of what is below none of the used parts, in pieces as large as can be; the head is left out."""
+    taken = {id(part) for part in used}
+    found: list[tuple[str, str]] = []
+    at = 0
+    while at < len(parts):
+        part = parts[at]
+        end = next((i for i in range(at + 1, len(parts)) if parts[i].level <= part.level), len(parts))
+        if part.level and id(part) in taken:
+            at = end
+            continue
+        whole = part.level > 1 and not any(id(each) in taken for each in parts[at:end])
+        text = without_rules(part.whole if whole else part.own).strip()
+        if part.level > 1 and text:
+            found.append((part.title, text))
+        at = end if whole else at + 1
+    return found
+
+
+def others_in(folder: Path, known: Iterable[str]) -> list[str]:
+    """Files of a folder that an importer does not read, as a to-do; hidden ones aside."""
+    names = {path.name + "/" * path.is_dir() for path in folder.iterdir() if not path.name.startswith(".")}
+    left = sorted(names - set(known))
+    return [f"take over what is worth it from {', '.join(left)}: not imported"] if left else []
 
 
 def children(parts: list[Part], parent: Part) -> list[Part]:

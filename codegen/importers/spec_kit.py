@@ -11,12 +11,16 @@ from pathlib import Path
 
 from codegen.diagnostics import UsageError
 from codegen.importers.assemble import Decided, Design, ident_of
-from codegen.importers.sections import Part, find, items, labels, read_parts, without_rules
+from codegen.importers.sections import Part, find, items, labels, others_in, read_parts, rest_of, without_rules
 from codegen.importers.tasks import Group, groups_of, needs
 
 NAME = "Spec Kit"
 _STORY = re.compile(r"user story\s*(\d+)\s*[-–—:]?\s*(.*)$", re.IGNORECASE)
 _MARKS = re.compile(r"\s*\*\((mandatory|optional|include [^)]*)\)\*\s*$")
+_PRIORITY = re.compile(r"[(（][^()（）]*\bP\d\s*[)）]")
+_METRICS = ("measurable outcomes", "success criteria")
+_SPEC = (("out of scope", "non-goals"), ("key entities",), ("assumptions",), ("dependencies",), ("clarifications",))
+_PLAN = ("summary", "technical context", "constitution check", "project structure", "complexity tracking")
 _OPEN = re.compile(r"\[?NEEDS CLARIFICATION:?\s*([^\]\n]*)\]?")
 _ORNAMENT = re.compile(r"[\s⚠️🎯]*(MVP)?[\s⚠️🎯]*$")
 
@@ -44,23 +48,32 @@ def read_feature(path: Path) -> Design:
     head = labels("\n".join(part.own for part in spec[:2]))
     design.problem = "\n\n".join(filter(None, [head.get("input", ""), _own(plan, "summary")]))
     design.goals = _requirements(spec)
-    design.non_goals = _text(spec, "out of scope", "non-goals")
-    design.metrics = _items(spec, "measurable outcomes") or _items(spec, "success criteria")
+    design.non_goals = _text(spec, *_SPEC[0])
+    design.metrics = _items(spec, *_METRICS)
     design.glossary = _items(spec, "key entities")
     design.context = [
         (_plain(part), without_rules(part.whole))
         for title in ("technical context", "constitution check", "project structure", "complexity tracking")
         if (part := find(plan, title)) and part.whole.strip()
     ]
-    for title in ("assumptions", "dependencies", "clarifications"):
-        if (part := find(spec, title)) and part.whole.strip():
+    for titles in _SPEC[2:]:
+        if (part := find(spec, *titles)) and part.whole.strip():
             design.context.append((_plain(part), without_rules(part.whole)))
-    design.decisions = _decisions(read_parts(folder / "research.md"))
-    design.flows = _stories(spec)
+    research = read_parts(folder / "research.md")
+    design.decisions = _decisions(research)
+    stories = _stories(spec)
+    design.flows = [(title, without_rules(part.whole)) for title, part in stories]
     if (part := find(spec, "edge cases")) and part.whole.strip():
         design.flows.append((_plain(part), without_rules(part.whole)))
+    read = [find(spec, *titles) for titles in (*_SPEC, ("edge cases",))]
+    design.context += rest_of(
+        spec, [*read, _listed_part(spec, *_METRICS), _required(spec), *(part for _, part in stories)]
+    )
+    design.context += rest_of(plan, [find(plan, title) for title in _PLAN])
+    design.context += rest_of(research, [part for part in research if "decision" in labels(part.own)])
     sources = [part.own for part in (*spec, *plan)]
     design.todos = [f"clarify: {found or 'see the text'}" for text in sources for found in _OPEN.findall(text)]
+    design.todos += others_in(folder, ("spec.md", "plan.md", "research.md", "tasks.md"))
     design.groups = _groups(read_parts(folder / "tasks.md"))
     return design
 
@@ -73,17 +86,26 @@ def _title(spec: list[Part], plan: list[Part], folder: Path) -> str:
     return folder.name
 
 
+def _required(spec: list[Part]) -> Part | None:
+    """The part with the requirements: by its title, or, in another language, by the numbers of its items."""
+    named = find(spec, "functional requirements") or find(spec, "requirements")
+    return named or next((part for part in spec if part.level > 1 and "**FR-" in part.own), None)
+
+
 def _requirements(spec: list[Part]) -> list[str]:
-    part = find(spec, "functional requirements") or find(spec, "requirements")
+    part = _required(spec)
     return [_unbold(text) for text in items(part.whole)] if part else []
 
 
-def _stories(spec: list[Part]) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+def _stories(spec: list[Part]) -> list[tuple[str, Part]]:
+    """Stories with their titles; in another language they are known by the priority in their heading."""
+    found: list[tuple[str, Part]] = []
     for part in spec:
         match = _STORY.match(part.title)
         if match and part.level > 1:
-            found.append((f"US{match[1]}: {match[2].strip()}", without_rules(part.whole)))
+            found.append((f"US{match[1]}: {match[2].strip()}", part))
+        elif part.level > 1 and _PRIORITY.search(part.title):
+            found.append((f"US{len(found) + 1}: {part.title}", part))
     return found
 
 
@@ -98,6 +120,8 @@ def _decisions(parts: list[Part]) -> list[Decided]:
         rest = [f"**{k.capitalize()}**: {v}" for k, v in said.items() if v and k not in ("decision", "rationale")]
         rest = [text for text in rest if not text.lower().startswith("**alternatives")]
         drivers = said.get("rationale", "")
+        if any(line.lstrip().startswith(("```", "~~~", "|")) for line in part.own.split("\n")):
+            rest = [without_rules(part.own)]  # code and tables belong to no label
         found.append(Decided(title, said["decision"], _listed(drivers), _listed(options), "\n\n".join(rest)))
     return found
 
@@ -137,8 +161,13 @@ def _text(parts: list[Part], *titles: str) -> str:
     return without_rules(part.whole).strip() if part else ""
 
 
-def _items(parts: list[Part], title: str) -> list[str]:
-    part = find(parts, title)
+def _listed_part(parts: list[Part], *titles: str) -> Part | None:
+    """The first part of these titles that holds a list."""
+    return next((part for title in titles if (part := find(parts, title)) and items(part.whole)), None)
+
+
+def _items(parts: list[Part], *titles: str) -> list[str]:
+    part = _listed_part(parts, *titles)
     return [_unbold(text) for text in items(part.whole)] if part else []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,10 +14,21 @@ LONGEST = 600
 
 
 def page_of(items: Sequence[Any], page: int) -> dict[str, Any]:
-    """One page of a list, counted from 1, with the number of pages and of all items."""
-    pages = max(1, -(-len(items) // ITEMS))
-    _known(page, pages)
-    return {"total": len(items), "page": page, "pages": pages, "items": list(items[(page - 1) * ITEMS : page * ITEMS])}
+    """One page of a list, counted from 1, with the number of pages and of all items.
+
+    A page has at most ITEMS items, and of more than one item at most CHARACTERS characters of JSON.
+    """
+    pages: list[list[Any]] = [[]]
+    size = 0
+    for item in items:
+        length = len(json.dumps(item, ensure_ascii=False))
+        if pages[-1] and (len(pages[-1]) == ITEMS or size + length > CHARACTERS):
+            pages.append([])
+            size = 0
+        pages[-1].append(item)
+        size += length
+    _known(page, len(pages))
+    return {"total": len(items), "page": page, "pages": len(pages), "items": pages[page - 1]}
 
 
 def text_page(text: str, page: int) -> dict[str, Any]:

@@ -126,6 +126,9 @@ class Tools:
     def expand_check(self, paths: list[str] | None = None, page: int = 1) -> Reply:
         """Annotations whose generated code is missing, stale or edited, in files or folders (default: all roots)."""
         chosen = paths or [root for each in self._documents(None) for root in each.front.roots]
+        for each in chosen:
+            if not (self.root / each).resolve().is_relative_to(self.root.resolve()):
+                raise UsageError(f"{each!r} lies outside of the project; give paths below it")
         request = Request(paths=tuple(dict.fromkeys(str(self.root / each) for each in chosen)), check=True)
         return _findings([f for outcome in execute(request) for f in request.findings_of(outcome.report)], page)
 

@@ -17,6 +17,7 @@ from codegen.document.parse import parse_document, read_document
 from codegen.importers.assemble import Decided, Design, document_of
 from codegen.importers.openspec import change_folder, read_change
 from codegen.importers.prose import prose
+from codegen.importers.sections import parts_of, rest_of
 from codegen.importers.spec_kit import feature_folder, read_feature
 from codegen.importers.tasks import Group, Task, tasks_of
 from tests.codegen.importers.folders import change, feature
@@ -187,6 +188,112 @@ def test_foreign_text_never_becomes_structure(text: str, line: str, boxes: list[
 def test_making_prose_of_prose_changes_nothing(text: str) -> None:
     once = prose(text)
     assert prose(once) == once
+
+
+TRANSLATED = """\
+# 기능 명세서: 대출 창구
+
+## 사용자 시나리오 *(필수)*
+
+### 사용자 스토리 1 - 책 빌리기 (Priority: P1)
+
+독자가 책을 빌린다.
+
+### 엣지 케이스 (Edge Cases)
+
+- 책을 잃어버리면?
+
+## 요구사항
+
+### 기능 요구사항
+
+- **FR-001**: 창구는 같은 책을 두 번 빌려주지 않는다.
+
+### 비기능
+
+하루에 천 명.
+
+## 성공 기준 (Success Criteria)
+
+- **SC-001**: 10초 안에
+"""
+
+
+def test_a_translated_feature_keeps_its_numbers_and_its_text(tmp_path: Path) -> None:
+    folder = tmp_path / "specs" / "001-desk"
+    folder.mkdir(parents=True)
+    (folder / "spec.md").write_text(TRANSLATED)
+    (folder / "data-model.md").write_text("# Data\n")
+    (folder / "contracts").mkdir()
+    (folder / "research.md").write_text(
+        "# R\n\n## Speed\n\nMeasured twice.\n\n## D\n\n**Decision**: x\n\n```py\ny = 1\n```\n"
+    )
+    found = document(read_feature(folder))
+    assert errors(found) == []
+    assert [goal.text for goal in found.goals] == ["FR-001: 창구는 같은 책을 두 번 빌려주지 않는다."]
+    assert "- SC-001: 10초 안에" in found.text
+    assert [s.title for s in found.sections if s.id.startswith("4.")] == [
+        "US1: 사용자 스토리 1 - 책 빌리기 (Priority: P1)",
+        "엣지 케이스 (Edge Cases)",
+    ]
+    assert [s.title for s in found.sections if s.id.startswith("2.")] == ["비기능", "Speed"]
+    assert "하루에 천 명." in found.text and "Measured twice." in found.text and "> y = 1" in found.text
+    assert found.todos[0].text == "take over what is worth it from contracts/, data-model.md: not imported"
+
+
+DELTA = """\
+# desk Specification Delta
+
+## Purpose
+
+Why the desk is there.
+
+## RENAMED Requirements
+
+- FROM: `### Requirement: Old name`
+- TO: `### Requirement: New name`
+
+## REMOVED Requirements
+
+### Requirement: Fines
+
+**Reason**: nobody paid.
+"""
+
+
+def test_a_delta_keeps_what_was_renamed_removed_or_said_beside(tmp_path: Path) -> None:
+    folder = tmp_path / "openspec" / "changes" / "no-fines"
+    (folder / "specs" / "desk").mkdir(parents=True)
+    (folder / "proposal.md").write_text("# No fines\n\n## Why\nThey cost more.\n\n## Alternatives\nHigher fines.\n")
+    (folder / "design.md").write_text("## Open Questions\nWho tells the readers?\n\n## Performance\nSame.\n")
+    (folder / "specs" / "desk" / "spec.md").write_text(DELTA)
+    (folder / "notes.txt").write_text("x")
+    found = document(read_change(folder))
+    assert errors(found) == []
+    assert [goal.text for goal in found.goals] == [
+        "RENAMED desk: FROM: Old name; TO: New name",
+        "REMOVED desk/Fines: **Reason**: nobody paid.",
+    ]
+    assert [(s.title) for s in found.sections if s.id.startswith("2.")] == [
+        "Alternatives",
+        "Performance",
+        "desk: Purpose",
+        "Open Questions",
+    ]
+    assert "Higher fines." in found.text and "Who tells the readers?" in found.text and "Why the desk" in found.text
+    assert found.todos[0].text.endswith("notes.txt: not imported")
+
+
+@settings(deadline=None, derandomize=True, max_examples=80)
+@given(st.lists(st.tuples(st.integers(1, 4), st.text("abcdef", min_size=1, max_size=6)), max_size=8), st.data())
+def test_every_part_is_used_or_left_over_once(headings: list[tuple[int, str]], data: st.DataObject) -> None:
+    text = "".join(f"{'#' * level} {name}{at}\n\nbody{at}x\n\n" for at, (level, name) in enumerate(headings))
+    parts = parts_of(text)
+    used = [part for part in parts if part.level > 1 and data.draw(st.booleans())]
+    left = "\n".join(piece for _, piece in rest_of(parts, used))
+    for at, part in enumerate(parts[1:]):
+        within = any(f"body{at}x" in each.whole for each in used)
+        assert left.count(f"body{at}x") == (0 if within or part.level == 1 else 1)
 
 
 def test_boxes_in_fences_are_no_tasks() -> None:

@@ -15,6 +15,7 @@ mcp = pytest.importorskip("mcp")
 
 from mcp.client.stdio import StdioServerParameters, stdio_client  # noqa: E402
 
+from codegen.document.store import document_lock  # noqa: E402
 from codegen.mcp.pages import CHARACTERS, ITEMS, LONGEST, page_of, short, text_page  # noqa: E402
 from codegen.mcp.tools import Tools  # noqa: E402
 from tests.codegen.workflow.conftest import Pantry, implement  # noqa: E402
@@ -94,10 +95,57 @@ def test_a_failure_needs_a_kind_and_is_recorded(pantry: Pantry) -> None:
 
 
 def test_replies_stay_small_whatever_there_is_to_say() -> None:
-    reply = page_of([{"message": short("x" * 10_000)}] * 1000, 2)
-    assert len(json.dumps(reply)) < 25_000
-    assert (reply["total"], reply["pages"], len(reply["items"])) == (1000, 1000 // ITEMS, ITEMS)
     assert len(short("x" * 10_000)) == LONGEST
+    small = page_of([{"message": "x"}] * 1000, 2)
+    assert (small["total"], small["pages"], len(small["items"])) == (1000, 1000 // ITEMS, ITEMS)
+    row = {name: short("x" * 10_000) for name in ("path", "message", "fix", "code")}
+    items = [{**row, "line": at} for at in range(100)]
+    first = page_of(items, 1)
+    replies = [page_of(items, number) for number in range(1, first["pages"] + 1)]
+    assert [item for reply in replies for item in reply["items"]] == items
+    assert max(len(json.dumps(reply)) for reply in replies) < CHARACTERS + 200
+    assert page_of([], 1) == {"total": 0, "page": 1, "pages": 1, "items": []}
+
+
+@pytest.mark.slow
+def test_a_client_that_errs_is_told_and_one_that_pages_gets_all(pantry: Pantry) -> None:
+    many = "".join(f"def f{at}(x: int) -> int:\n    # VAL: VAL_NON_EMPTY(x)\n    return x\n\n\n" for at in range(60))
+    pantry.write("pantry/many.py", many)
+
+    async def talk(session: Any, call: Call) -> None:
+        first = await call("expand_check", paths=["pantry"])
+        assert (first["total"], len(first["items"])) == (60, min(ITEMS, len(first["items"])))
+        lines: list[int] = []
+        for page in range(1, first["pages"] + 1):
+            reply = await call("expand_check", paths=["pantry"], page=page)
+            assert len(json.dumps(reply)) < CHARACTERS + 500
+            lines += [item["line"] for item in reply["items"]]
+        assert lines == [2 + 5 * at for at in range(60)]
+        for name, arguments, told in (
+            ("brief", {"step": 9}, "9"),
+            ("brief", {"step": "two"}, "step"),
+            ("brief", {}, "step"),
+            ("brief", {"step": 1, "page": 0}, "there is no page 0"),
+            ("status", {"document": "nowhere"}, "nowhere"),
+            ("set_status", {"step": 1, "status": "VERIFIED"}, "status"),
+            ("set_status", {"step": 2, "status": "IN_PROGRESS"}, "Step 2"),
+            ("expand_check", {"paths": ["../"]}, "outside of the project"),
+            ("expand_check", {"paths": ["/etc"]}, "outside of the project"),
+            ("expand_check", {"paths": ["nothing.py"]}, "nothing.py"),
+        ):
+            error = (await call(name, **arguments))["error"]
+            assert told in error and "Traceback" not in error, (name, arguments, error)
+        with document_lock(pantry.root / "design/pantry.md", "an editor"):
+            busy = await call("set_status", step=1, status="FAILED", kind="code-bug", reason="r")
+            assert "held by process" in busy["error"]
+        pantry.change("design/pantry.md", "| 3 | The report |", "| 3 | The new report |")
+        rows = (await call("status"))["items"]
+        assert rows[2]["title"] == "The new report", "an edit by somebody else is seen at once"
+        both = {step: await call("set_status", step=1, status="DONE") for step in (1, 2)}
+        assert all("status" in each or "error" in each for each in both.values())
+
+    served(pantry, talk)
+    assert set(pantry.statuses().values()) == {"NOT_STARTED"}
 
 
 def test_the_pages_of_a_text_make_the_text() -> None:

@@ -1,6 +1,6 @@
-"""The agents' own programs list our prompts. Skipped where a program is not on the PATH; none needs an account.
+"""The agents' own programs list our prompts, or send one. Skipped where a program is not on the PATH; no accounts.
 
-npm install --prefix DIR @anthropic-ai/claude-code @openai/codex opencode-ai @qwen-code/qwen-code
+npm install --prefix DIR @anthropic-ai/claude-code @openai/codex @google/gemini-cli opencode-ai @qwen-code/qwen-code
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from codegen.prompts.agents import AGENTS
 from codegen.prompts.install import Place, plan_install
-from codegen.prompts.library import load_prompts
+from codegen.prompts.library import context_text, load_prompts
 
 pytestmark = pytest.mark.nightly
 PROMPTS = load_prompts()
@@ -29,12 +31,12 @@ class Project:
         self.program = shutil.which(program)
         if self.program is None:
             pytest.skip(f"{program} is not on the PATH")
-        self.root, home = base / "project", base / "home"
+        self.root, self.home = base / "project", base / "home"
         self.root.mkdir()
-        home.mkdir()
+        self.home.mkdir()
         subprocess.run(["git", "init", "--quiet", str(self.root)], check=True)
         plan_install(Place(self.root), [AGENTS[key]], list(PROMPTS.values())).carry_out()
-        self.environment = {**os.environ, "HOME": str(home), "CI": "1"}
+        self.environment = {**os.environ, "HOME": str(self.home), "CI": "1"}
 
     def output(self, *arguments: str, **environment: str) -> str:
         return subprocess.run(
@@ -93,6 +95,41 @@ def test_codex_lists_them(tmp_path: Path) -> None:
     ]
     said = project.answer("app-server", asked=asked, until='"skills"')
     assert all(f'"codegen-{name}"' in said for name in PROMPTS)
+
+
+class Model(BaseHTTPRequestHandler):
+    """A model on this machine that keeps what it is asked and says "ok"."""
+
+    asked: list[str] = []  # noqa: RUF012 - one server, one list
+
+    def do_POST(self) -> None:
+        self.asked.append(self.rfile.read(int(self.headers["content-length"])).decode())
+        said = {"content": {"role": "model", "parts": [{"text": "ok"}]}, "finishReason": "STOP"}
+        data = f"data: {json.dumps({'candidates': [said]})}\n\n".encode()
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_gemini_sends_one_with_the_users_words_and_the_context(tmp_path: Path) -> None:
+    project = Project(tmp_path, "gemini", "gemini")
+    (project.home / ".gemini").mkdir()
+    auth = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    (project.home / ".gemini/settings.json").write_text(json.dumps(auth))
+    with ThreadingHTTPServer(("127.0.0.1", 0), Model) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        words = ("--skip-trust", "--model", "gemini-2.5-flash", "-p", "/codegen:fix-step 4")
+        project.output(*words, GEMINI_API_KEY="x", GOOGLE_GEMINI_BASE_URL=address)
+        server.shutdown()
+    [asked] = Model.asked
+    assert "Step 4 fails. Why?" in asked
+    assert context_text().split("\n")[0] in asked
 
 
 def test_opencode_lists_them(tmp_path: Path) -> None:
