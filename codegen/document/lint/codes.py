@@ -58,6 +58,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "PLAN013": ("note", "A step uses a step that it does not depend on"),
     "REV001": ("warning", "An approval is older than the text it approved"),
     "REV002": ("warning", "The review record names something that does not exist"),
+    "REV003": ("error", "An item stands twice in the review record"),
     "SYM001": ("warning", "A path named in Section 2 does not exist"),
     "SYM002": ("warning", "An API named in Section 2 does not exist in the code"),
     "SYM003": ("warning", "A code root of the front matter does not exist"),

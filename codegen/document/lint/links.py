@@ -16,7 +16,7 @@ FIELDS = ("status", "drivers", "options", "outcome", "consequences", "affects", 
 
 
 def check_links(document: Document, references: References) -> Iterator[Finding]:
-    """Findings REF001 to REF011, REV001 and REV002."""
+    """Findings REF001 to REF011, REV001 to REV003."""
     explicit = {entry.id: references.deps(entry) for entry in document.entries}
     for entry in document.entries:
         yield from _dependencies(document, entry, references)
@@ -100,7 +100,12 @@ def _decisions(document: Document, references: References) -> Iterator[Finding]:
 
 def _approvals(document: Document) -> Iterator[Finding]:
     known = subjects(document)
+    first: dict[str, int] = {}
     for approval in document.approvals:
+        if approval.item in first:
+            message = f"{approval.item} stands twice in the review record (first in line {first[approval.item]})"
+            yield finding(document, approval.line, "REV003", message, "Keep the row that holds.")
+        first.setdefault(approval.item, approval.line)
         subject = known.get(approval.item)
         if subject is None:
             message = f"the review record names {approval.item!r}, which is not in the document"

@@ -103,6 +103,7 @@ BROKEN: dict[str, tuple[list[tuple[str, str]], str]] = {
     "PLAN013": ([("| 2 | Till | 1 |", "| 2 | Till | - |"), ("- depends: 1", "- depends: -")], "| `shop.till.Till`"),
     "REV001": ([("- outcome: the till", "- outcome: the caller")], "| D-2 | APPROVED"),
     "REV002": ([("| 5.2.1 | APPROVED", "| 5.9.9 | APPROVED")], "| 5.9.9"),
+    "REV003": ([("| D-2 | APPROVED", "| D-1 | APPROVED")], "| D-1 | APPROVED"),
     "SYM001": ([("`shop/money.py`", "`shop/monny.py`")], "The package `shop/`"),
     "SYM002": ([("`shop.money.Money`.", "`shop.money.Munny`.")], "callers use"),
     "SYM003": ([("roots: [shop]", "roots: [shop, store]")], "roots: [shop, store]"),
