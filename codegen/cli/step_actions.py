@@ -246,6 +246,12 @@ def _commit_fix(args: argparse.Namespace) -> int:
     git = Git(root)
     numbers = args.number or [step.number for step in steps_of_changes(document, root, git)]
     targets = [find_target(number, args.doc) for number in dict.fromkeys(numbers)]
+    for target in targets if not args.no_review else ():
+        record = recorded(target)
+        if record is None or not record.valid:
+            number = target.step.number
+            how = f"run `codegen step review {number}` and `codegen step review {number} --approve NAME`"
+            raise UsageError(f"Step {number} is not reviewed as it is now; {how}, or give --no-review")
     for target in targets:
         result = verify(target, _say)
         print(render(result.findings), end="")
