@@ -80,7 +80,7 @@ def new_document(root: Path, text: str, ident: str) -> Path:
 
 
 def init_project(root: Path) -> list[Made]:
-    """Make the folders of a project and have git ignore the cache. What exists is left alone."""
+    """Make the folders of a project and have git ignore the cache, in a new file also Python's. What exists stays."""
     made: list[Made] = []
     for name in (FOLDER, "validation_patterns", "steps"):
         folder = root / name
@@ -90,6 +90,7 @@ def init_project(root: Path) -> list[Made]:
     lines = ignore.read_text(encoding="utf-8").splitlines() if ignore.exists() else []
     wanted = IGNORED not in [line.strip() for line in lines]
     if wanted:
-        replace_file(ignore, "".join(f"{line}\n" for line in [*lines, IGNORED]).encode("utf-8"))
+        more = [] if ignore.exists() else ["__pycache__/"]
+        replace_file(ignore, "".join(f"{line}\n" for line in [*lines, IGNORED, *more]).encode("utf-8"))
     made.append(Made(ignore, wanted))
     return made

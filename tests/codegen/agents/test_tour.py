@@ -46,6 +46,7 @@ def test_a_new_document_is_implemented_by_an_agent_as_the_page_says(
     assert document.count(f"\n{place}\n") == 1
     document = document.replace(f"\n{place}\n", f"\n{section}")
     shell.write("design/shop.md", re.sub(r"(?<!`)<[a-z][^>\n]*>", "our own words", document))
+    shell.write("shop/__pycache__/bill.pyc", "what is left when a reader runs the tests")
     for command in go_on:
         shell.run(command.replace("claude", shlex.quote(f"{sys.executable} {agent}")))
     assert shell.run("git log -1 --format=%s").startswith("Step 1: ")
