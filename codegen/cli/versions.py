@@ -87,7 +87,7 @@ def run_bump(args: argparse.Namespace) -> int:
     path = _one(args.document)
 
     def change(document: Document) -> str:
-        version = args.to or raised(document.front.version, args.part)
+        version = raised(document.front.version, args.part, args.to)
         if any(row.version == version for row in document.history):
             raise UsageError(f"{path}: the version history has {version} already; give another one with --to")
         message = args.message or _message(document)
