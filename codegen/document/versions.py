@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,11 +13,21 @@ from codegen.document.model import Document
 from codegen.document.parse import parse_document
 
 PARTS = ("major", "minor", "patch")
+VERSION = re.compile(r"\d+(\.\d+){0,2}$")
 SECONDS = 60
 
 
-def raised(version: str, part: str) -> str:
-    """The version with one part raised and those after it at zero: 0.1 → 0.2 (minor), 1.0 (major), 0.1.1 (patch)."""
+def raised(version: str, part: str, to: str | None = None) -> str:
+    """The version with one part raised and those after it at zero: 0.1 → 0.2 (minor), 1.0 (major), 0.1.1 (patch).
+
+    With `to` that one, when it is a version and a later one. UsageError: it is not, or there is nothing to count up.
+    """
+    if to is not None:
+        if not VERSION.match(to):
+            raise UsageError(f"--to {to}: a version is of the form 1, 1.2 or 1.2.3")
+        if VERSION.match(version) and _numbers(to) < _numbers(version):
+            raise UsageError(f"--to {to}: earlier than {version}, the version of the document")
+        return to
     try:
         numbers = [int(number) for number in version.split(".")]
     except ValueError as error:
@@ -26,6 +37,10 @@ def raised(version: str, part: str) -> str:
     numbers[at] += 1
     raised_to = [*numbers[: at + 1], *([0] * (len(numbers) - at - 1))]
     return ".".join(map(str, raised_to if part != "major" or len(raised_to) > 1 else [*raised_to, 0]))
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in version.split(".")]
 
 
 def at_revision(path: Path, revision: str) -> Document:

@@ -19,6 +19,7 @@ from codegen.document.model import (
     Step,
 )
 from codegen.document.rows import bare
+from codegen.document.versions import VERSION
 
 CHAPTERS = {
     1: "Goals and scope",
@@ -29,7 +30,6 @@ CHAPTERS = {
     6: "Plan",
 }
 REQUIRED = ("id", "title", "version", "status", "roots")
-VERSION = re.compile(r"\d+(\.\d+){0,2}$")
 PLACEHOLDER = re.compile(r"<[a-z][a-z ,'…-]{2,60}>")
 SPAN = re.compile(r"`[^`]*`")
 FIELD_LINE = re.compile(r"[-*+] (?:\*\*)?([a-z]+)(?:\*\*)?:", re.IGNORECASE)

@@ -150,6 +150,16 @@ def test_versions_are_raised_part_by_part(version: str, part: str, new: str) -> 
     assert raised(version, part) == new
 
 
+@pytest.mark.parametrize("to", ["x", "", "1.2.3.4", "0.1", "v0.3", "0.2.9 "])
+def test_a_version_that_is_none_or_an_earlier_one_is_refused(to: str) -> None:
+    with pytest.raises(UsageError, match="--to"):
+        raised("0.3", "minor", to)
+
+
+def test_a_version_may_be_named() -> None:
+    assert [raised("0.9", "minor", to) for to in ("0.10", "1", "0.9.1")] == ["0.10", "1", "0.9.1"]
+
+
 def test_a_version_without_numbers_is_refused() -> None:
     with pytest.raises(UsageError, match="--to"):
         raised("next", "minor")
