@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
+from codegen.agents.record import read_runs
 from codegen.diagnostics import UsageError
 from tests.codegen.agents.scripted import STEP_1, Supervised
 
@@ -99,6 +107,30 @@ def test_processes_that_left_the_group_are_ended(supervised: Supervised) -> None
     assert run.outcome == "review"
     state = Path(f"/proc/{pid.read_text()}/stat")
     assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_tool_that_is_told_to_end_takes_the_agent_with_it(supervised: Supervised, number: signal.Signals) -> None:
+    before = supervised.state()
+    pid = supervised.scripts / "pid"
+    agent = shlex.join(supervised.command(f"write({str(pid)!r}, str(os.getpid()))\ntime.sleep(600)\n"))
+    words = ["-m", "codegen", "step", "run", "1", "--unreviewed", "--agent", agent]
+    environment = {**os.environ, "TMPDIR": tempfile.gettempdir(), "PYTHONPATH": os.getcwd()}
+    with subprocess.Popen(
+        [sys.executable, *words], cwd=supervised.pantry.root, env=environment, stderr=subprocess.PIPE, text=True
+    ) as tool:
+        deadline = time.monotonic() + 60
+        while not (pid.exists() and pid.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        tool.send_signal(number)
+        _, said = tool.communicate(timeout=60)
+    assert (tool.returncode, said.splitlines()[-1]) == (130, "codegen: interrupted")
+    state = Path(f"/proc/{pid.read_text()}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+    assert supervised.state() == before
+    [run] = read_runs(supervised.pantry.root, "pantry")
+    assert run.outcome == "stopped" and run.ended
 
 
 def test_what_a_test_leaves_running_does_not_hold_the_run(supervised: Supervised) -> None:
