@@ -65,6 +65,10 @@ def compare(path: str, reading: Reading, plan: Plan, imports: Sequence[NeededImp
                 "Remove the mark, and the code above it if it was generated.",
             )
         )
+    for opener in reading.inside:
+        message = "an annotation inside a generated block, which is replaced as a whole"
+        place = (opener.line, opener.comment.column + 1)
+        work.findings.append(Finding(path, *place, "inside-block", message, "error", "Move it out of the block."))
     errors = any(finding.severity == "error" for finding in work.findings)
     work.refused = errors
     work.sites.sort(key=lambda site: (site.line, site.what))

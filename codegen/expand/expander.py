@@ -15,7 +15,7 @@ from codegen.expand.blocks import Block, read_blocks
 from codegen.expand.comments import Layout, read_layout
 from codegen.expand.compare import compare
 from codegen.expand.imports import NeededImport, import_on, needed_imports
-from codegen.expand.marks import EndMark, ImportMark, Marks, Opener
+from codegen.expand.marks import EndMark, ImportMark, Mark, Marks, Opener, is_prose
 from codegen.expand.model import FileReport, Options
 from codegen.expand.parsing import parse_python, statements_between
 from codegen.expand.places import Places
@@ -30,7 +30,10 @@ from codegen.patterns import Library
 
 @dataclass(frozen=True)
 class Reading:
-    """A file taken apart: its blocks, the base text below them, and the annotations of that base."""
+    """A file taken apart: its blocks, the base text below them, and the annotations of that base.
+
+    `inside` are annotations that somebody wrote into a generated block, where they are no part of the base.
+    """
 
     source: Source
     tree: ast.Module
@@ -43,6 +46,7 @@ class Reading:
     base_tree: ast.Module
     base_layout: Layout
     openers: tuple[Opener, ...]
+    inside: tuple[Opener, ...] = ()
 
     @property
     def all_blocks(self) -> tuple[Block, ...]:
@@ -84,7 +88,9 @@ def read_file(source: Source, marks: Marks, library: Library | None = None, unma
         number = {line: index for index, line in enumerate(base.origin, 1)}
         base_layout = layout.mapped(number.get)
         base_found = marks.find(base_layout.comments)
-    openers = tuple(mark for mark in base_found if isinstance(mark, Opener) and mark.place is None)
+    openers = _annotations(base_found)
+    outside = {base.origin[opener.line - 1] for opener in openers}
+    inside = tuple(opener for opener in _annotations(found) if opener.line not in outside and not is_prose(opener))
     return Reading(
         source,
         tree,
@@ -97,7 +103,12 @@ def read_file(source: Source, marks: Marks, library: Library | None = None, unma
         base_tree,
         base_layout,
         openers,
+        inside,
     )
+
+
+def _annotations(marks: Sequence[Mark]) -> tuple[Opener, ...]:
+    return tuple(mark for mark in marks if isinstance(mark, Opener) and mark.place is None)
 
 
 def _generated_line(lines: Sequence[str]) -> int:

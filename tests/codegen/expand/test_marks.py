@@ -353,3 +353,14 @@ def test_29_a_trailing_annotation_that_a_formatter_moved_into_parentheses_still_
     assert "self._as_parameter_ = (\n" in formatted
     assert report(formatted).clean and not report(formatted).changed
     assert report(expand(strip(formatted))).clean
+
+
+def test_an_annotation_inside_a_generated_block_is_refused() -> None:
+    text = "def take(x):\n    # VAL: VAL_POSITIVE(x) - " + "a long reason " * 9 + "\n    return x\n"
+    done = expand(text)
+    row = next(line for line in done.splitlines(keepends=True) if line.lstrip().startswith('f"take: '))
+    torn = done.replace(row, f"    # VAL: VAL_FINITE(x)\n{row}", 1)
+    assert (
+        problem(torn)[1] == "inside-block"
+        and problem(torn)[0] == torn.splitlines().index("    # VAL: VAL_FINITE(x)") + 1
+    )
