@@ -3,10 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from codegen.diagnostics import UsageError
 from codegen.document import parse_document, read_document
-from codegen.document.blocks import plain, read_blocks, split_lines
+from codegen.document.blocks import _tokens, plain, read_blocks, split_lines
 from codegen.document.model import clean_name, qualify, split_names
 from tests.codegen.document.samples import CLEAN, generated, handmade
 from tests.codegen.document.views import formatted, view
@@ -225,6 +228,40 @@ def test_reading_in_pieces_is_the_same_as_reading_at_once() -> None:
         pieces, once = read_blocks(body), read_blocks(whole)
         kinds = [(type(b).__name__, b.line, b.line_end) for b in pieces]
         assert kinds == [(type(b).__name__, b.line, b.line_end) for b in once]
+
+
+PARTS = [
+    "- ",
+    "> ",
+    "1. ",
+    "2) ",
+    "    ",
+    "  ",
+    "\t",
+    "a",
+    "| a | b |",
+    "|---|---|",
+    "---",
+    "***",
+    "_ _ _",
+    "===",
+    "=",
+    "# x",
+    "+",
+]
+PARTS += ["<div>", "<!-- x", "-->", "[a]: b", "[", "```", "~~~py", "`", "\\", ":-:", "|"]
+
+
+@settings(deadline=None, derandomize=True, max_examples=600)
+@given(
+    st.lists(st.lists(st.sampled_from(PARTS), max_size=4).map("".join), max_size=9),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+)
+def test_rules_left_out_would_have_found_nothing(lines: list[str], newline: str) -> None:
+    text = newline.join(lines) + newline
+    plainly = MarkdownIt("commonmark").enable("table").parse(text.replace("\r\n", "\n").replace("\r", "\n"))
+    seen = [(token.type, token.map, token.content, token.info) for token in _tokens(text)]
+    assert seen == [(token.type, token.map, token.content, token.info) for token in plainly]
 
 
 def test_lines_are_cut_where_markdown_cuts_them() -> None:
