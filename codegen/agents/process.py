@@ -68,13 +68,16 @@ def run_agent(
     transcript: Path,
     limits: Limits,
     environment: Mapping[str, str],
+    mark: str,
 ) -> Ended:
-    """Run the program in `folder` until it ends or a limit ends it. UsageError: it cannot be started."""
+    """Run the program in `folder` until it ends or a limit ends it; nothing with this mark is left running then.
+
+    UsageError: it cannot be started.
+    """
     as_word = any(PLACEHOLDER in word for word in command)
     text = b"" if as_word else prompt.encode("utf-8", "backslashreplace")
     words = [word.replace(PLACEHOLDER, prompt) for word in command]
     begun = time.monotonic()
-    mark = f"{os.getpid()}-{time.monotonic_ns()}"
     try:
         process = subprocess.Popen(
             words,
@@ -94,7 +97,7 @@ def run_agent(
             size, stopped = _exchange(process, text, out, begun, limits)
     finally:
         status = _end(process)
-        _end_strays(mark)
+        end_marked(mark)
     return Ended(status, time.monotonic() - begun, size, stopped)
 
 
@@ -177,8 +180,8 @@ def _signal(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
-def _end_strays(mark: str) -> None:
-    """Kill what the program started in sessions of their own. UsageError: some do not end."""
+def end_marked(mark: str) -> None:
+    """Kill what a program with this mark started in sessions of their own. UsageError: some do not end."""
     deadline = time.monotonic() + _GRACE
     while strays := _marked(f"{MARK}={mark}".encode()):
         if time.monotonic() > deadline:

@@ -93,13 +93,26 @@ def write_run(folder: Path, run: Run) -> None:
     replace_file(folder / "run.json", text.encode("utf-8", "backslashreplace"))
 
 
+def close_abandoned(root: Path, document: str, step: int) -> None:
+    """Records of runs whose process was killed say "stopped" from now on. The caller holds the step."""
+    for path in step_folder(root, document, step).glob("*/run.json"):
+        run = _read(path)
+        if run.outcome == "running":
+            run.outcome = "stopped"
+            write_run(path.parent, run)
+
+
 def read_runs(root: Path, document: str) -> Iterator[Run]:
     """The runs of a document, by step and time. UsageError: a record cannot be read."""
     for path in sorted((root / FOLDER / document).glob("step_*/*/run.json")):
-        try:
-            yield _run(json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError, KeyError) as error:
-            raise UsageError(f"{path}: is no record of a run ({error}); remove it") from error
+        yield _read(path)
+
+
+def _read(path: Path) -> Run:
+    try:
+        return _run(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, KeyError) as error:
+        raise UsageError(f"{path}: is no record of a run ({error}); remove it") from error
 
 
 def _run(data: dict[str, Any]) -> Run:

@@ -18,7 +18,7 @@ from codegen.agents.judge import diff_size, judge, own_changes, patch
 from codegen.agents.message import message
 from codegen.agents.process import Ended, Limits, run_agent
 from codegen.agents.ready import require_tests, require_untouched
-from codegen.agents.record import Round, Run, new_folder, now, step_folder, write_run
+from codegen.agents.record import Round, Run, close_abandoned, new_folder, now, step_folder, write_run
 from codegen.agents.tree import Tree, agent_tree
 from codegen.diagnostics import Finding, UsageError
 from codegen.document.store import document_lock, replace_file, update_document
@@ -62,6 +62,7 @@ def run_step(target: Target, order: Order, say: Say) -> tuple[Run, Path]:
     parent = step_folder(target.root, target.document.id, target.step.number)
     parent.parent.mkdir(parents=True, exist_ok=True)
     with document_lock(parent, f"step run {target.step.number}"):
+        close_abandoned(target.root, target.document.id, target.step.number)
         folder = new_folder(target.root, target.document.id, target.step.number)
         run = Run(target.document.id, target.step.number, target.step.title, list(order.agent), base, now())
         write_run(folder, run)
@@ -133,7 +134,9 @@ class _Work:
         self.say(f"round {at} of {self.order.rounds}: {self.order.agent[0]}")
         transcript = self.folder / f"round_{at}.txt"
         environment = code_environment(inner.root)
-        ended = run_agent(self.order.agent, prompt, inner.root, transcript, self.order.limits, environment)
+        ended = run_agent(
+            self.order.agent, prompt, inner.root, transcript, self.order.limits, environment, self.tree.mark
+        )
         findings, reverted = hold(self.tree, inner, kept)
         done = Round(at, round(ended.seconds, 3), ended.status, ended.output_bytes, ended.stopped, reverted=reverted)
         begun = time.monotonic()

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from codegen.agents.process import end_marked
 from codegen.diagnostics import UsageError
 from codegen.workflow.git import Git
 
@@ -41,6 +42,11 @@ class Tree:
     @property
     def git(self) -> Git:
         return Git(self.root)
+
+    @property
+    def mark(self) -> str:
+        """What all processes of the run carry in their environment."""
+        return str(self.top.parent)
 
     def settle(self) -> bool:
         """Make `.git` anew at `base`, leaving the files; whether the agent had moved HEAD or broken it."""
@@ -93,7 +99,7 @@ def worktree(git: Git, base: str) -> Iterator[Path]:
 
 
 def remove_dead(git: Git) -> None:
-    """Remove the folders of runs whose process is gone: nobody holds the lock in them."""
+    """Remove the folders of runs whose process is gone, for nobody holds the lock in them, and end their agents."""
     for folder in Path(tempfile.gettempdir()).resolve().glob(f"{_PREFIX}*"):
         owner = folder / _OWNER
         if owner.is_file() and owner.stat().st_uid == os.getuid():
@@ -102,6 +108,7 @@ def remove_dead(git: Git) -> None:
                     fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     continue  # swallowed: its process lives
+                end_marked(str(folder))
                 clear(folder)
     git.run("worktree", "prune")
 

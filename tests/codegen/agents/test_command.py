@@ -112,7 +112,7 @@ def test_an_agent_is_known_by_its_name(key: str) -> None:
 
 def run(tmp_path: Path, script: str, prompt: str = "", *words: str, limits: Limits | None = None):  # type: ignore[no-untyped-def]
     command = (sys.executable, "-c", script, *words)
-    ended = run_agent(command, prompt, tmp_path, tmp_path / "said", limits or Limits(60), os.environ)
+    ended = run_agent(command, prompt, tmp_path, tmp_path / "said", limits or Limits(60), os.environ, str(tmp_path))
     return ended, (tmp_path / "said").read_text()
 
 

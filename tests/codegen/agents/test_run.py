@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -291,18 +292,23 @@ def test_a_second_run_of_the_step_is_told_who_holds_it(supervised: Supervised) -
     assert "held by process" in error[0]
 
 
-def test_the_tree_of_a_run_that_was_killed_is_removed_by_the_next(supervised: Supervised) -> None:
-    program = (
-        "import os, sys\nfrom pathlib import Path\nfrom codegen.agents.tree import agent_tree, worktree\n"
-        "from codegen.workflow.git import Git\ngit = Git(Path(sys.argv[1]))\n"
-        "with agent_tree(git, git.head()) as tree, worktree(git, git.head()):\n    os.kill(os.getpid(), 9)\n"
-    )
+def test_the_next_run_removes_the_tree_of_one_that_was_killed_and_ends_its_agent(supervised: Supervised) -> None:
+    pid = supervised.scripts / "pid"
+    agent = shlex.join(supervised.command(f"write({str(pid)!r}, str(os.getpid()))\ntime.sleep(600)\n"))
     temporary = tempfile.gettempdir()
-    environment = {**os.environ, "TMPDIR": temporary}
-    subprocess.run([sys.executable, "-c", program, str(supervised.pantry.root)], env=environment, check=False)
-    assert len(list(Path(temporary).iterdir())) == 2
-    run, _ = supervised.run(1, STEP_1)
-    assert run.outcome == "review"
+    environment = {**os.environ, "TMPDIR": temporary, "PYTHONPATH": os.getcwd()}
+    words = [sys.executable, "-m", "codegen", "step", "run", "1", "--unreviewed", "--agent", agent]
+    with subprocess.Popen(words, cwd=supervised.pantry.root, env=environment, stderr=subprocess.DEVNULL) as tool:
+        deadline = time.monotonic() + 60
+        while not (pid.exists() and pid.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        tool.kill()
+    assert len(list(Path(temporary).iterdir())) == 1
+    [killed] = read_runs(supervised.pantry.root, "pantry")
+    supervised.run(1, STEP_1)
+    assert is_gone(int(pid.read_text()))
+    outcomes = [run.outcome for run in read_runs(supervised.pantry.root, "pantry")]
+    assert (killed.outcome, outcomes) == ("running", ["stopped", "review"])
 
 
 def test_the_tree_of_a_run_that_lives_is_not_touched_by_another(supervised: Supervised) -> None:
