@@ -310,7 +310,7 @@ def step_log(args: argparse.Namespace) -> int:
 
 def _check_log(args: argparse.Namespace, root: Path, git: Git, documents: dict[str, Document]) -> int:
     if not _is_versioned(git, documents):
-        _say("there is no history here (an unpacked archive?): commits of steps cannot be checked")
+        _say("there is no history here of the documents (an unpacked archive?): commits of steps cannot be checked")
         return 0
     since = args.since or load_config(root).since
     findings = audit(git, documents)
