@@ -24,7 +24,8 @@ _FAILURE = re.compile(r"Step (\d+) failed \(([\w-]+)\)")
 @dataclass(frozen=True)
 class StepFigures:
     """One step. Seconds are of agents and of the checks after them; lines are those of its commit, or of the last run
-    where there is none; `validated` of `functions` carry `validations` annotations in Section 5.
+    where there is none; `validated` of `functions` carry `validations` annotations in Section 5; `corrected` counts the
+    corrections after it was done.
 
     `first_time_right` says whether the first round of the first run was the last that the step needed.
     """
@@ -43,6 +44,7 @@ class StepFigures:
     lines_removed: int = 0
     commits: int = 0
     taken_back: int = 0
+    corrected: int = 0
     failures: dict[str, int] = field(default_factory=dict)
     reviewed: bool = False
     functions: int = 0
@@ -55,7 +57,7 @@ class Totals:
     """All steps of a document. Shares are None where there is nothing to divide by.
 
     `first_time_right` is a share of the steps that an agent was run on; `rounds_per_delivery` counts the rounds of
-    failed runs too.
+    failed runs too; `corrected` are the steps that were corrected after they were done.
     """
 
     steps: int
@@ -70,6 +72,7 @@ class Totals:
     lines_added: int
     lines_removed: int
     taken_back: int
+    corrected: int
     failures: dict[str, int]
     reviewed: int
     validation_coverage: float | None
@@ -107,6 +110,7 @@ def report(document: Document, runs: Iterable[Run], commits: Sequence[StepCommit
             lines_added=sum(step.lines_added for step in steps),
             lines_removed=sum(step.lines_removed for step in steps),
             taken_back=sum(step.taken_back for step in steps),
+            corrected=sum(step.corrected > 0 for step in steps),
             failures=_summed(step.failures for step in steps),
             reviewed=sum(step.reviewed and step.status == "DONE" for step in steps),
             validation_coverage=_share(sum(step.validated for step in steps), functions),
@@ -117,8 +121,9 @@ def report(document: Document, runs: Iterable[Run], commits: Sequence[StepCommit
 def _step(
     document: Document, step: Step, runs: list[Run], commits: Sequence[StepCommit], git: Git | None
 ) -> StepFigures:
-    mine = [commit for commit in commits if commit.number == step.number]
-    standing = standing_commits(list(mine)).get(step.number)
+    mine = [commit for commit in commits if step.number in commit.numbers and not commit.is_fix]
+    standing = standing_commits(mine).get(step.number)
+    corrections = [commit for commit in commits if step.number in commit.numbers and commit.is_fix]
     added, removed = _size(git, standing, document) if git and standing else _last_size(runs)
     rounds = [each for run in runs for each in run.rounds]
     found = Counter(f.code for each in rounds for f in each.findings if f.severity != "note")
@@ -142,6 +147,7 @@ def _step(
         lines_removed=removed,
         commits=sum(not commit.reverts for commit in mine),
         taken_back=sum(commit.reverts for commit in mine),
+        corrected=sum(not commit.reverts for commit in corrections),
         failures=dict(sorted(failed.items())),
         reviewed=review != "none",
         functions=functions,

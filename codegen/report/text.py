@@ -18,7 +18,8 @@ def report_text(report: Report) -> str:
     t = report.totals
     lines += [
         "",
-        f"{t.done} of {t.steps} steps done, {t.reviewed} of them reviewed by a person, {t.taken_back} taken back",
+        f"{t.done} of {t.steps} steps done, {t.reviewed} of them reviewed by a person, {t.taken_back} taken back, "
+        f"{t.corrected} corrected later",
         f"{t.runs} runs of agents, {t.delivered} delivered; steps right at once: {_percent(t.first_time_right)}; "
         f"rounds a delivery: {'-' if t.rounds_per_delivery is None else f'{t.rounds_per_delivery:.1f}'}",
         f"agents worked {_minutes(t.agent_seconds)} min, checks took {_minutes(t.check_seconds)} min",

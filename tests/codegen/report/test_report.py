@@ -12,7 +12,7 @@ from codegen.diagnostics import Finding
 from codegen.report.figures import Report, report
 from codegen.report.text import report_text
 from codegen.workflow.rollback import roll_back, rollback_plan
-from codegen.workflow.trail import step_commits
+from codegen.workflow.trail import StepCommit, step_commits
 from tests.codegen.agents.scripted import STEP_1, Supervised
 from tests.codegen.workflow.conftest import Pantry, complete
 
@@ -79,7 +79,7 @@ def test_the_figures_of_a_history_are_those_that_a_person_adds_up(pantry: Pantry
     text = report_text(found).splitlines()
     assert text[2].split()[:7] == ["1", "Jars", "DONE", "2", "3", "3.0", f"+{lines}"]
     assert text[6:] == [
-        "1 of 3 steps done, 0 of them reviewed by a person, 0 taken back",
+        "1 of 3 steps done, 0 of them reviewed by a person, 0 taken back, 0 corrected later",
         "4 runs of agents, 2 delivered; steps right at once: 33 %; rounds a delivery: 2.5",
         "agents worked 4.0 min, checks took 0.2 min",
         f"validated functions: 25 %; lines +{lines + 2 + 3} -{3 + 4}",
@@ -100,6 +100,17 @@ def test_a_step_taken_back_is_counted(pantry: Pantry) -> None:
     roll_back(pantry.target(1), pantry.git, item)
     step = reported(pantry).steps[0]
     assert (step.commits, step.taken_back, step.status, step.lines_added) == (1, 1, "NOT_STARTED", 0)
+
+
+def test_a_correction_of_several_steps_counts_for_each_and_is_no_commit_of_theirs(pantry: Pantry) -> None:
+    def commit(name: str, *numbers: int, **trailers: str) -> StepCommit:
+        return StepCommit(name, name, (), "2026-01-01", "", numbers[0], "", False, trailers, numbers)
+
+    commits = [commit("a", 1), commit("b", 2, **{"Step-Review": "Ada"}), commit("c", 1, 2, **{"Step-Fix": "yes"})]
+    found = report(pantry.document, [], commits, None)
+    first, second, third = found.steps
+    assert [(step.commits, step.corrected) for step in (first, second, third)] == [(1, 1), (1, 1), (0, 0)]
+    assert (first.reviewed, second.reviewed, found.totals.corrected) == (False, True, 2)
 
 
 def test_the_command_prints_text_and_json(
