@@ -76,7 +76,7 @@ def main() -> int:
     def requests(count: int) -> list[Request]:
         nonlocal made
         made += count
-        return [Request(f"{made}.{i}", [1, 5 + i, 9], Sampling(options.tokens)) for i in range(count)]
+        return [Request(f"{made}.{i}", [1, 5 + i % 50, 9], Sampling(options.tokens)) for i in range(count)]
 
     def seconds(run: Callable[[list[Request]], int], batch: int) -> tuple[float, float]:
         todo = requests(batch)
