@@ -86,21 +86,32 @@ def _key(reading: Reading, block: Block, after: int) -> tuple[str, int]:
     return (block.place, after)
 
 
+def _slot(lines: Sequence[str], key: tuple[str, int]) -> tuple[str, int]:
+    """Where a block belongs: formatters may put blank lines above one that does not stand below its annotation."""
+    place, line = key
+    while place != "own" and line and not lines[line - 1].strip():
+        line -= 1
+    return place, line
+
+
 def _match(reading: Reading, plan: Plan, work: Comparison) -> None:
     """Pair by place; among several at one place by their opening lines first, then by order."""
+    lines = reading.base.lines
     waiting: dict[tuple[str, int], list[int]] = {}
     for index, block in enumerate(reading.blocks):
-        waiting.setdefault(_key(reading, block, reading.base.after[index]), []).append(index)
+        key = _key(reading, block, reading.base.after[index])
+        waiting.setdefault(_slot(lines, key), []).append(index)
     pairs: dict[int, int] = {}
     for exact in (True, False):
         for number, planned in enumerate(plan.blocks):
             if number in pairs:
                 continue
-            for index in waiting.get(planned.key, []):
+            slot = _slot(lines, planned.key)
+            for index in waiting.get(slot, []):
                 if exact and _opening(reading.blocks[index]) != planned.openers:
                     continue
                 pairs[number] = index
-                waiting[planned.key].remove(index)
+                waiting[slot].remove(index)
                 break
     work.pairs = [(planned, pairs.get(number)) for number, planned in enumerate(plan.blocks)]
     used = set(pairs.values())
@@ -148,7 +159,8 @@ def _judge(
     if state is State.EDITED and not (calm and block.replaceable and planned.shape != "wrap"):
         fix = "Restore it, or replace it with `codegen expand --force`."
         work.findings.append(Finding(path, line, column, "edited", f"{what}: {reason}\n{diff}".rstrip(), "error", fix))
-    work.inserts.append(Insert(planned.after, planned.rank, fresh, replaces))
+    stays = block.place is not None and _key(reading, block, base.after[index])[0] == planned.key[0]
+    work.inserts.append(Insert(base.after[index] if stays else planned.after, planned.rank, fresh, replaces))
 
 
 def _state(block: Block, planned: Planned) -> tuple[State, str]:
