@@ -364,3 +364,43 @@ def test_an_annotation_inside_a_generated_block_is_refused() -> None:
         problem(torn)[1] == "inside-block"
         and problem(torn)[0] == torn.splitlines().index("    # VAL: VAL_FINITE(x)") + 1
     )
+
+
+@pytest.mark.parametrize("formatter", ["ruff", "black"])
+def test_29_a_formatter_may_part_a_remote_block_from_the_code_above_it(formatter: str, tmp_path: Path) -> None:
+    text = dedent("""
+        # AST: AST_ENSURES(result is None)
+        def take(x):
+            for y in x:
+                class Inner:
+                    z = y
+
+
+        # AST: AST_ENSURES(result)
+        def give(x):
+            \"\"\"Give.\"\"\"
+            def inner():
+                return x
+            return inner
+
+
+        # VAL: VAL_POSITIVE(x)
+        def keep(x):
+            \"\"\"Keep.\"\"\"
+            class Inner:
+                z = x
+            return x
+    """)
+    done = expand(text)
+    path = tmp_path / "a.py"
+    path.write_text(done)
+    options = ["format", "--isolated", "-q"] if formatter == "ruff" else ["-q"]
+    subprocess.run([sys.executable, "-m", formatter, *options, str(path)], check=True)
+    formatted = path.read_text()
+    assert "z = y\n\n    # AST on return" in formatted
+    again = report(formatted)
+    assert again.clean and again.text == formatted
+    stale = formatted.replace("AST_ENSURES(result is None)", "AST_ENSURES(not result)", 1)
+    renewed = expand(stale)
+    assert "z = y\n\n    # AST on return: AST_ENSURES(not result)" in renewed and expand(renewed) == renewed
+    assert expand(strip(formatted)).count("# END") == done.count("# END")
