@@ -53,7 +53,8 @@ def test_a_changed_file_says_what_it_said_and_the_settings_besides(
     tmp_path_factory: pytest.TempPathFactory, file: tuple[list[str], str, bool], name: str
 ) -> None:
     pieces, newline, ended = file
-    folder = tmp_path_factory.getbasetemp()
+    folder = tmp_path_factory.getbasetemp() / "settings"
+    folder.mkdir(exist_ok=True)
     for other in ("pyproject.toml", "ruff.toml"):
         (folder / other).unlink(missing_ok=True)
     text = newline.join(pieces) + newline * ended
