@@ -13,6 +13,7 @@ from codegen.document.outline import Outline, first_paragraph, read_fields, spli
 CODE = re.compile(r"`([^`]+)`")
 DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*$")
 FULL = re.compile(r"\bfull specification\b", re.IGNORECASE)
+SPECIFIES = re.compile(r"\s*[-–—:(]\s*full specification\b.*$", re.IGNORECASE)
 PYTHON = ("python", "py", "python3")
 
 
@@ -38,7 +39,7 @@ def _entry(heading: HeadingBlock, number: str, title: str, names: list[str], mod
     blocks = outline.own(heading)
     fields = read_fields(blocks)
     fences = tuple(block for block in blocks if isinstance(block, Fence) and block.language in PYTHON)
-    bare = clean_name(title)
+    bare = clean_name(SPECIFIES.sub("", title))
     if not names and DOTTED.match(bare):
         names = [bare]
 

@@ -108,6 +108,14 @@ def test_entry_fields_are_read() -> None:
     assert document.entry_by_id["5.2.3"].name == "_check_lines"
 
 
+@pytest.mark.parametrize("heading", ["_check_lines - Full Specification", "_check_lines: full specification (rules)"])
+def test_a_full_specification_has_its_name_with_or_without_backticks(heading: str) -> None:
+    changed = CLEAN.replace("`_check_lines` - Full Specification", heading)
+    entry = parse_document(changed).entry_by_id["5.2.3"]
+    assert (entry.name, entry.full_specification) == ("_check_lines", True)
+    assert parse_document(changed).entry_by_id["5.2.3"].digest == parse_document(CLEAN).entry_by_id["5.2.3"].digest
+
+
 @pytest.mark.parametrize("name", HANDMADE)
 def test_every_layout_says_the_same(name: str) -> None:
     document, clean = parse_document(HANDMADE[name]), parse_document(CLEAN)
