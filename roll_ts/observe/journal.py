@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -22,7 +23,8 @@ from types import TracebackType
 from typing import Any, BinaryIO, cast
 
 from roll_ts.core.alphabet import Command, Event, decode, encode
-from roll_ts.core.settings import Deadlines, Layout, Settings
+from roll_ts.core.settings import Deadlines, Layout, Settings, check_settings
+from roll_ts.observe._fields import misfit
 
 FORMAT = 1
 
@@ -84,8 +86,8 @@ def encode_header(header: Header) -> dict[str, Any]:
 
 
 def decode_header(record: dict[str, Any]) -> Header:
-    """Inverse of `encode_header` after a pass through JSON. Raises JournalError for another format or a missing
-    key."""
+    """Inverse of `encode_header` after a pass through JSON. Raises JournalError for another format, a missing key,
+    a value of another type, and settings that no run can have."""
     # VAL: VAL_REQUIRED_KEYS(record, ("header",), error=JournalError) - line 1 of a journal is its header
     _missing = [_key for _key in ("header",) if _key not in record]
     if _missing:
@@ -94,7 +96,10 @@ def decode_header(record: dict[str, Any]) -> Header:
             "line 1 of a journal is its header"
         )
     # END VAL 992d84
-    fields = dict(record["header"])
+    try:
+        fields = dict(record["header"])
+    except (TypeError, ValueError) as error:
+        raise JournalError(f"line 1 is no header of format {FORMAT}: {error}") from error
     journal_format = fields.pop("format", None)
     # VAL: VAL_EQUAL(journal_format, FORMAT, error=JournalError) - this version reads no other
     if journal_format != FORMAT:
@@ -111,9 +116,19 @@ def decode_header(record: dict[str, Any]) -> Header:
         )
         settings["deadlines"] = Deadlines(**settings["deadlines"])
         fields["settings"] = Settings(**settings)
-        return Header(**fields)
-    except (KeyError, TypeError) as error:
-        raise JournalError(f"line 1 is no header of format {FORMAT}: {error}") from error
+        header = Header(**fields)
+    except (KeyError, TypeError, ValueError) as error:
+        raise JournalError(f"line 1 is no header of format {FORMAT}: {error!r}") from error
+    wrong = misfit(header.settings.deadlines) or misfit(header.settings) or misfit(header)
+    problems = [wrong] if wrong else [f"{p.key} = {p.value} {p.wrong}" for p in check_settings(header.settings)]
+    # VAL: VAL_NO_PROBLEMS(problems, error=JournalError) - line 1 holds the settings of a run
+    if len(problems) != 0:
+        raise JournalError(
+            f"decode_header: problems must be empty, got {len(problems)!r}: "
+            f"{'; '.join(map(str, problems))} - line 1 holds the settings of a run"
+        )
+    # END VAL 2fda06
+    return header
 
 
 def encode_entry(entry: Entry) -> dict[str, Any]:
@@ -123,12 +138,18 @@ def encode_entry(entry: Entry) -> dict[str, Any]:
 
 def decode_entry(record: dict[str, Any]) -> Entry:
     """Inverse of `encode_entry` after a pass through JSON. Raises KeyError or TypeError for an unknown
-    message."""
-    return Entry(
-        record["t"],
-        cast(Event, decode(record["event"])),
-        tuple(cast(Command, decode(c)) for c in record["commands"]),
-    )
+    message or a field of another type."""
+    t, said = record["t"], [decode(record["event"]), *map(decode, record["commands"])]
+    wrong = [text for text in map(misfit, said) if text]
+    # VAL: VAL_NO_PROBLEMS(wrong, error=TypeError)
+    if len(wrong) != 0:
+        raise TypeError(f"decode_entry: wrong must be empty, got {len(wrong)!r}: {'; '.join(map(str, wrong))}")
+    # END VAL 38340e
+    # VAL: VAL_TYPE_CHECK(t, (int, float), error=TypeError)
+    if not isinstance(t, (int, float)) or isinstance(t, bool):
+        raise TypeError(f"decode_entry: t must be (int, float), got {type(t).__name__} {t!r:.200}")
+    # END VAL 015788
+    return Entry(t, cast(Event, said[0]), tuple(cast(Command, command) for command in said[1:]))
 
 
 def _line(record: dict[str, Any]) -> bytes:
@@ -225,18 +246,43 @@ def read_journal(path: Path | str) -> Journal:
     except JournalError as error:
         raise JournalError(f"{path}: {error}") from error
     entries: list[Entry] = []
+    ranks, now = len(header.settings.layout.ranks), -math.inf
     for number, line in enumerate(lines[1:], start=2):
         try:
-            entries.append(decode_entry(_record(line)))
-        except (KeyError, TypeError, JournalError) as error:
+            entry = decode_entry(_record(line))
+            _check_entry(entry, now, ranks)
+        except (KeyError, TypeError, ValueError) as error:
             raise JournalError(f"{path}:{number}: not a journal entry: {error!r}") from error
+        entries.append(entry)
+        now = entry.t
     return Journal(header, tuple(entries), torn)
+
+
+def _check_entry(entry: Entry, now: float, ranks: int) -> None:
+    """An entry that may follow one at `now` seconds, in a run with so many ranks."""
+    # VAL: VAL_FLOAT_RANGE(entry.t, min=now) - time only goes on
+    if not entry.t >= now:
+        raise ValueError(f"_check_entry: entry.t must lie in [{now!r:.200}, inf), got {entry.t!r} - time only goes on")
+    # END VAL e6a02c
+    # VAL: VAL_FINITE(entry.t)
+    if not math.isfinite(entry.t):
+        raise ValueError(f"_check_entry: entry.t must be finite, got {entry.t!r}")
+    # END VAL 9037a2
+    for message in (entry.event, *entry.commands):
+        rank = getattr(message, "rank", 0)
+        # VAL: VAL_RANK(rank, ranks) - the layout of line 1 has no other
+        if not 0 <= rank < ranks:
+            raise ValueError(
+                f"_check_entry: rank must be a rank in [0, {ranks!r:.200}), got {rank!r:.200} - the layout "
+                "of line 1 has no other"
+            )
+        # END VAL 41dace
 
 
 def _record(line: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, and brackets without end
         raise JournalError(f"not JSON: {error}") from error
     # VAL: VAL_TYPE_CHECK(record, dict, error=JournalError)
     if not isinstance(record, dict):

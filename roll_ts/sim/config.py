@@ -172,7 +172,7 @@ _SHARED = {spec.name for spec in dataclasses.fields(RolloutOptions)}
 def _check_cost(given: Mapping[str, Any]) -> list[Problem]:
     rest = dict(given)
     preset = rest.pop("preset", "dense_8b")
-    if preset not in costs.PRESETS:
+    if not isinstance(preset, str) or preset not in costs.PRESETS:
         return [Problem("cost.preset", repr(preset), "is no cost model", f"use one of {', '.join(costs.PRESETS)}")]
     _, found = read_checked(CostModel, dataclasses.asdict(costs.PRESETS[preset]) | rest, lambda cost: [])
     return [problem._replace(key=f"cost.{problem.key}") for problem in found]

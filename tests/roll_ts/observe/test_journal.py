@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -130,13 +132,68 @@ def test_a_bad_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path) -> N
         ('{"t": 0}\n', r"lacks \['header'\] - line 1 of a journal is its header"),
         ('{"header": {"format": 99}}\n', r"must equal FORMAT \(1\), got 99 - this version reads no other"),
         ('{"header": {"format": 1, "settings": {}}}\n', "no header of format 1"),
+        ('{"header": [1]}\n', "no header of format 1"),
         ("hello\n", "not JSON"),
+        ("[" * 100_000 + "\n", "not JSON"),
+        ("9" * 5_000 + "\n", "not JSON"),
     ],
 )
 def test_another_file_is_refused_with_the_reason(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_text(text)
     with pytest.raises(JournalError, match=said):
+        read_journal(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"policy": 5}, "Header.policy must be str, got 5"),
+        ({"notes": ["x"]}, "Header.notes must be dict"),
+        ({"settings": {"group_size": -1}}, "group_size = -1 must be at least 2"),
+        ({"settings": {"group_size": "2"}}, "Settings.group_size must be int, got '2'"),
+        ({"settings": {"deadlines": {"drain": None}}}, "Deadlines.drain must be float, got None"),
+        ({"settings": {"layout": {"ranks": [[0], [0]], "train_devices": [0]}}}, "device 0 is named twice"),
+    ],
+)
+def test_a_header_that_no_run_can_have_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    path = tmp_path / "journal.jsonl"
+    record = encode_header(finished_run().header)
+    settings = json.loads(json.dumps(record["header"]["settings"])) | change.get("settings", {})
+    path.write_text(json.dumps({"header": record["header"] | change | {"settings": settings}}) + "\n")
+    with pytest.raises(JournalError, match=re.escape(said)):
+        read_journal(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"t": None}, "t must be (int, float)"),
+        ({"t": float("nan")}, "time only goes on"),
+        ({"t": -1.0}, "time only goes on"),
+        ({"t": float("inf")}, "must be finite"),
+        ({"event": {"type": "RankBooted", "rank": 9, "kv_capacity": 1}}, "rank must be a rank in [0, 2), got 9"),
+        ({"event": {"type": "RankBooted", "rank": "0", "kv_capacity": 1}}, "RankBooted.rank must be int, got '0'"),
+        ({"event": {"type": "GroupFormed", "epoch": 1, "command": []}}, "GroupFormed.command must be int | None"),
+        (
+            {"commands": [{"type": "Abort", "id": 1, "rank": 0, "attempt": [0, 1, "x"], "reason": ""}]},
+            "Abort.attempt must be",
+        ),
+        (
+            {"commands": [{"type": "Decided", "id": 1, "policy": "p", "decision": "d", "figures": {"a": "b"}}]},
+            "figures",
+        ),
+    ],
+)
+def test_an_entry_that_no_run_can_have_is_refused_with_its_line(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    write_journal(finished_run(), path)
+    lines = path.read_text().splitlines()
+    lines[4] = json.dumps(json.loads(lines[4]) | change)
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(JournalError, match=rf"journal\.jsonl:5: .*{re.escape(said)}"):
         read_journal(path)
 
 

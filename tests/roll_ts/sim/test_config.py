@@ -107,6 +107,12 @@ def test_a_missing_file_and_bad_yaml_are_problems_too(tmp_path: Path) -> None:
     assert "is not YAML" in bad.wrong
 
 
+@pytest.mark.parametrize("preset", ["h100", [], {}, 5, None])
+def test_a_preset_of_costs_that_is_none_is_told(tmp_path: Path, preset: object) -> None:
+    found = load(tmp_path, {"cost": {"preset": preset}})
+    assert isinstance(found, list) and [problem.key for problem in found] == ["cost.preset"]
+
+
 def test_tables_replace_a_distribution_and_factors_scale_the_rest(tmp_path: Path) -> None:
     change = {"workload": {"preset": "swe", "times_turns": 0.5, "tables": {"reset_seconds": {0: 1, 1: 3}}, "seed": 4}}
     config = load(tmp_path, change)
