@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -34,6 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except _Refused as refused:
         print(f"roll-ts: {refused}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough; Python would complain once more when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except KeyboardInterrupt:
         print("roll-ts: interrupted", file=sys.stderr)
         return 130
@@ -116,13 +121,19 @@ def _train(args: argparse.Namespace) -> int:
 
 def _simulate(args: argparse.Namespace) -> int:
     from roll_ts.sim.comparison import BadConfiguration, simulate_file
+    from roll_ts.sim.errors import Stalled
 
     try:
         comparison = simulate_file(args.config, tell=lambda text: print(text, file=sys.stderr))
     except BadConfiguration as error:
         raise _Refused(str(error)) from None
+    except Stalled as error:
+        return _finding(f"the simulation does not end: {error}")
     folder = Path(args.out or f"runs/{comparison.config.name}-simulated")
-    files = comparison.write(folder)
+    try:
+        files = comparison.write(folder)
+    except OSError as error:
+        raise _Refused(f"{folder} cannot be written: {error}; choose another folder with --out") from None
     print(json.dumps(comparison.to_json()) if args.json else comparison.text(_width()))
     print(f"written: {', '.join(map(str, files))}", file=sys.stderr)
     return 0 if comparison.ok else 1
@@ -131,17 +142,25 @@ def _simulate(args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     from roll_ts.observe.report import make_report
     from roll_ts.observe.table import report_text
+    from roll_ts.observe.tokens import AccountError
 
-    report = make_report(_journal(args.folder))
+    try:
+        report = make_report(_journal(args.folder))
+    except AccountError as error:
+        return _finding(f"{args.folder} contradicts itself: {error}")
     print(json.dumps(report.to_json()) if args.json else report_text(report, width=_width()))
     return 0
 
 
 def _replay(args: argparse.Namespace) -> int:
+    from roll_ts.observe.journal import JournalError
     from roll_ts.runtime.replay import replay
 
     journal = _journal(args.folder)
-    difference = replay(journal)
+    try:
+        difference = replay(journal)
+    except JournalError as error:
+        return _finding(f"{args.folder}: {error}")
     if args.json:
         print(json.dumps({"entries": len(journal.entries), "difference": difference and str(difference)}))
     else:
@@ -151,10 +170,15 @@ def _replay(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
+    from roll_ts.observe.journal import JournalError
     from roll_ts.runtime.verify import LOGPROB_LIMIT, LOGPROB_SHARE, logprob_figures, replay_turns
 
     steps = logprob_figures(_journal(args.folder))
-    replayed = replay_turns(args.folder, _load(args.folder / "config.yaml", []))
+    config = _load(args.folder / "config.yaml", [])
+    try:
+        replayed = replay_turns(args.folder, config)
+    except (OSError, JournalError) as error:
+        raise _Refused(f"{args.folder} cannot be verified: {error}") from None
     good = bool(replayed) and all(turn.same for turn in replayed) and bool(steps) and all(step.ok for step in steps)
     if args.json:
         turns = [{"turn": str(turn), "same": turn.same} for turn in replayed]
@@ -177,10 +201,16 @@ def _verify(args: argparse.Namespace) -> int:
 
 def _view(args: argparse.Namespace) -> int:
     from roll_ts.observe.picture import write_picture
+    from roll_ts.observe.tokens import AccountError
 
     journal = _journal(args.folder)
-    path = args.folder / "picture.html"
-    write_picture([journal], path, title=f"{journal.header.policy}: who did what, when")
+    path = (args.folder if args.folder.is_dir() else args.folder.parent) / "picture.html"
+    try:
+        write_picture([journal], path, title=f"{journal.header.policy}: who did what, when")
+    except AccountError as error:
+        return _finding(f"{args.folder} contradicts itself: {error}")
+    except OSError as error:
+        raise _Refused(f"the picture cannot be written: {error}") from None
     print(json.dumps({"picture": str(path)}) if args.json else path)
     return 0
 
@@ -194,6 +224,11 @@ def _load(path: str | Path, overrides: Sequence[str]) -> RunConfig:
         install = "pip install 'roll-ts[cpu]' (or [gpu])"
         raise _Refused(f"{missing.name} is not installed: live runs need the engines, {install}") from None
     return _refuse(_problems_text(str(path), config)) if isinstance(config, list) else config
+
+
+def _finding(what: str) -> int:
+    print(f"roll-ts: {what}", file=sys.stderr)
+    return 1
 
 
 def _refuse(why: str) -> NoReturn:

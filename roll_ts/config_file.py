@@ -52,7 +52,8 @@ def _resolved(data: Mapping[str, Any], overrides: Sequence[str]) -> tuple[dict[s
     for name in per_policy:
         if name not in POLICIES:
             problems.append(Problem("per_policy", str(name), "is no policy", f"use {', '.join(POLICIES)}"))
-    own = per_policy.get(result.get("policy"))
+    policy = result.get("policy")
+    own = per_policy.get(policy) if isinstance(policy, str) else None
     return (_merged(_merged(result, own), changes) if isinstance(own, dict) else result), problems
 
 

@@ -28,11 +28,18 @@ _SHOWN = 60
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML with numbers like 1e-3, and with a memory of keys that came twice."""
+    """Safe YAML with numbers like 1e-3, with a memory of keys that came twice, and with a line in every error."""
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
         self.doubled: list[tuple[str, int, int]] = []
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep=True)  # deep: a node that contains itself is refused
+        except (ValueError, LookupError, AttributeError) as error:  # what constructors of scalars let through
+            wrong = f"{str(node.value)[:_SHOWN]!r} is no value of its kind ({error})"
+            raise yaml.constructor.ConstructorError(None, None, wrong, node.start_mark) from error
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         first: dict[Any, int] = {}
@@ -53,16 +60,19 @@ _Loader.add_implicit_resolver(
 
 def parse_yaml(text: str, where: str) -> tuple[Any, list[Problem]]:
     """The plain data of `text`, and what is wrong with it as YAML. `where` names the source in the problems."""
-    loader = _Loader(text)
     try:
-        data = loader.get_single_data()
+        loader = _Loader(text)
+        try:
+            data = loader.get_single_data()
+        finally:
+            loader.dispose()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{where}:{mark.line + 1}" if mark else where
-        said = getattr(error, "problem", None) or str(error)
+        said = getattr(error, "problem", None) or str(error).partition("\n")[0]
         return None, [Problem(place, "", f"is not YAML: {said}", "correct the syntax at this line")]
-    finally:
-        loader.dispose()
+    except RecursionError:
+        return None, [Problem(where, "", "is nested too deeply", "close the brackets that are open")]
     return data, [
         Problem(key, f"lines {one} and {two}", "is given twice; YAML would silently keep the last", "keep one of them")
         for key, one, two in loader.doubled

@@ -83,6 +83,73 @@ def test_a_folder_that_is_no_run_is_refused_with_its_name(tmp_path: Path, capsys
         assert str(tmp_path) in said.err and said.out == ""
 
 
+def test_a_journal_that_contradicts_itself_is_a_finding(stopped_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settled = {
+        "type": "Settled",
+        "id": 9,
+        "trajectory": 5,
+        "kind": "train",
+        "group": 0,
+        "member": 0,
+        "outcome": "scored",
+    }
+    settled |= {"reason": "", "reward": 0.0, "success": False, "turns": 1, "tokens": 1, "oldest_version": 0}
+    entry = {"t": 2.0, "event": {"type": "TimerFired"}, "commands": [settled | {"staleness": 0}]}
+    with (stopped_run / "journal.jsonl").open("a") as journal:
+        journal.write(json.dumps(entry) + "\n")
+    for command in ("report", "view"):
+        assert main([command, str(stopped_run)]) == 1
+        said = capsys.readouterr()
+        assert "contradicts itself" in said.err and "trajectory" in said.err and said.out == ""
+
+
+def test_replay_names_the_line_that_no_scheduler_takes(stopped_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = stopped_run / "journal.jsonl"
+    text = path.read_text()
+    for old, new, said in (
+        ('"until":3', '"until":-3', "line 2: the scheduler refuses"),
+        ('"policy":"time_sharing"', '"policy":"fair"', "line 1: no scheduler has this header"),
+    ):
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new))
+        assert main(["replay", str(stopped_run)]) == 1
+        assert said in capsys.readouterr().err
+
+
+def test_view_of_a_journal_file_writes_beside_it(stopped_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", str(stopped_run / "journal.jsonl")]) == 0
+    assert capsys.readouterr().out.strip() == str(stopped_run / "picture.html")
+
+
+def test_samples_that_cannot_be_read_are_refused_with_their_line(
+    stopped_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (stopped_run / "config.yaml").write_text(EXAMPLE.read_text())
+    assert main(["verify", str(stopped_run)]) == 2
+    assert "samples.jsonl" in capsys.readouterr().err
+    for line in ("no JSON", "5", '{"begin": "1.2"}', '{"attempt": "7.1.1", "tokens": [1], "logprobs": [0]}'):
+        (stopped_run / "samples.jsonl").write_text(line + "\n")
+        assert main(["verify", str(stopped_run)]) == 2
+        assert "samples.jsonl:1: not a line of samples" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["simulate", str(EXAMPLE.parent / "four_gpus.yaml"), "--out", str(tmp_path / "file" / "run")]) == 2
+    assert "--out" in capsys.readouterr().err
+    done = run("train", str(EXAMPLE), "--out", str(tmp_path / "file" / "run"))
+    assert done.returncode == 2 and "cannot be made" in done.stderr
+
+
+def test_a_reader_that_has_seen_enough_gets_no_trace(stopped_run: Path) -> None:
+    command = [sys.executable, "-m", "roll_ts", "report", str(stopped_run)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert "Traceback" not in process.stderr.read()
+        assert process.wait(timeout=60) == 141
+
+
 def test_replay_says_that_all_commands_are_equal(stopped_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(stopped_run)]) == 0
     assert "2 events give the same" in capsys.readouterr().out

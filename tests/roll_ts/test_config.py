@@ -97,13 +97,27 @@ def test_a_key_given_twice_is_a_mistake(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [("a: [1\n", "is not YAML"), ("- one\n- two\n", "must be a mapping"), ("", "must be a mapping")],
+    [
+        ("a: [1\n", "is not YAML"),
+        ("- one\n- two\n", "must be a mapping"),
+        ("", "must be a mapping"),
+        ("a: \0\n", "is not YAML"),
+        ("a: &itself\n  b: *itself\n", "is not YAML"),
+        ("steps: " + "9" * 5_000 + "\n", "is no value of its kind"),
+        ("a: 2020-99-99\n", "is no value of its kind"),
+        ("a: !!bool x\n", "is no value of its kind"),
+        ("[" * 5_000, "is nested too deeply"),
+    ],
 )
 def test_a_file_that_is_no_configuration_says_why(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "broken.yaml"
     path.write_text(text)
     [problem] = load_config(path)  # type: ignore[misc]
     assert told in problem.wrong
+
+
+def test_a_policy_that_is_no_word_is_told_beside_a_section_for_policies() -> None:
+    assert "is none of" in bad("policy=[]", "per_policy.colocated.steps=3")["policy"].wrong
 
 
 def test_a_missing_file_is_a_finding() -> None:
