@@ -62,4 +62,4 @@ def test_a_bad_file_is_refused_with_all_its_problems(tmp_path: Path) -> None:
     path.write_text("name: x\nsteps: 0\n")
     with pytest.raises(BadConfiguration, match="rollout = ") as caught:
         simulate_file(path)
-    assert {problem.key for problem in caught.value.problems} == {"rollout", "schemes"}
+    assert {problem.key for problem in caught.value.problems} == {"rollout", "schemes", "steps"}
