@@ -49,7 +49,7 @@ class Ended:
 
 
 class RunFolderExists(Exception):
-    """The run folder is there already; a run never writes over another."""
+    """The run folder is there already, and a run never writes over another; or it cannot be made."""
 
 
 def launch(
@@ -75,6 +75,8 @@ def _make_folder(config: RunConfig) -> Path:
         folder.mkdir(parents=True)
     except FileExistsError:
         raise RunFolderExists(f"{folder} exists: choose another folder with --out, or remove it") from None
+    except OSError as error:
+        raise RunFolderExists(f"{folder} cannot be made ({error}): choose another folder with --out") from None
     (folder / "checkpoint").mkdir()
     (folder / "config.yaml").write_text(dump_config(dataclasses.replace(config, out=str(folder))), encoding="utf-8")
     return folder

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from roll_ts.core.alphabet import Command, Event
+from roll_ts.core.errors import SchedulerError
 from roll_ts.core.policies import make_policy
 from roll_ts.core.scheduler import Scheduler
-from roll_ts.observe.journal import Journal
+from roll_ts.observe.journal import Journal, JournalError
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,18 @@ class Difference:
 
 
 def replay(journal: Journal) -> Difference | None:
-    """The first difference, or None when every command is equal. Raises what the scheduler raises."""
+    """The first difference, or None when every command is equal. Raises JournalError for a header or an event that
+    no scheduler takes: then it was another one, or none, that wrote the journal."""
     header = journal.header
-    scheduler = Scheduler(header.settings, make_policy(header.policy))
+    try:
+        scheduler = Scheduler(header.settings, make_policy(header.policy))
+    except ValueError as error:
+        raise JournalError(f"line 1: no scheduler has this header: {error}") from error
     for number, entry in enumerate(journal.entries):
-        said = scheduler.handle(entry.event, entry.t)
+        try:
+            said = scheduler.handle(entry.event, entry.t)
+        except (SchedulerError, ValueError, AssertionError) as error:
+            raise JournalError(f"line {number + 2}: the scheduler refuses {entry.event}: {error}") from error
         for position, (recorded, replayed) in enumerate(zip_longest(entry.commands, said)):
             if recorded != replayed:
                 return Difference(number, entry.t, entry.event, position, recorded, replayed)

@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from roll_ts.core.alphabet import Assignment, AttemptId, Dispatch, Settled
 from roll_ts.core.trajectories import Outcome
+from roll_ts.observe.journal import JournalError
 from roll_ts.runtime._text import Tokenizer
 from roll_ts.trainers.sample import Sample, SampleBuilder
 
@@ -197,28 +198,37 @@ class TurnRecord:
 def read_turns(path: Path) -> Iterator[TurnRecord]:
     """The turns on file that generated anything, each as soon as its trajectory goes on or the file ends.
 
-    A cut-off last line (a crash) ends the reading. Raises ValueError for a bad line elsewhere.
+    A cut-off last line (a crash) ends the reading. Raises JournalError for a bad line elsewhere.
     """
     streams: dict[int, list[int]] = {}
     turns: dict[int, TurnRecord] = {}
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines, start=1):
             if not line.endswith("\n"):
                 break
-            record = json.loads(line)
-            if "given" in record:
-                trajectory = record["trajectory"]
-                done = turns.pop(trajectory, None)
-                if done is not None:
-                    yield done
-                streams.setdefault(trajectory, []).extend((done.reply if done else []) + record["given"])
-            elif "begin" in record:
-                trajectory, turn, _ = map(int, record["begin"].split("."))
-                context = list(streams[trajectory])
-                open_turn = turns.setdefault(trajectory, TurnRecord(trajectory, turn, record["greedy"], context))
-                open_turn.pieces.append(Piece(record["rank"], record["version"], record["carried"]))
-            elif "attempt" in record:
-                piece = turns[int(record["attempt"].split(".")[0])].pieces[-1]
-                piece.tokens += record["tokens"]
-                piece.logprobs += record["logprobs"]
+            try:
+                done = _take(json.loads(line), streams, turns)
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                raise JournalError(f"{path}:{number}: not a line of samples: {error!r}") from error
+            if done is not None:
+                yield done
     yield from turns.values()
+
+
+def _take(record: dict[str, Any], streams: dict[int, list[int]], turns: dict[int, TurnRecord]) -> TurnRecord | None:
+    """Add what a line says to the streams and their open turns; the turn that it ends, if any."""
+    if "given" in record:
+        trajectory = record["trajectory"]
+        done = turns.pop(trajectory, None)
+        streams.setdefault(trajectory, []).extend((done.reply if done else []) + record["given"])
+        return done
+    if "begin" in record:
+        trajectory, turn, _ = map(int, record["begin"].split("."))
+        context = list(streams[trajectory])
+        open_turn = turns.setdefault(trajectory, TurnRecord(trajectory, turn, record["greedy"], context))
+        open_turn.pieces.append(Piece(record["rank"], record["version"], record["carried"]))
+    elif "attempt" in record:
+        piece = turns[int(record["attempt"].split(".")[0])].pieces[-1]
+        piece.tokens += record["tokens"]
+        piece.logprobs += record["logprobs"]
+    return None
