@@ -177,7 +177,7 @@ def add_history_row(document: Document, version: str, date: str, change: str) ->
 
 def add_log_row(document: Document, asked: str, changed: str, decisions: str, date: str) -> str:
     """Add a round to the iteration log, numbered after the last one."""
-    rounds = [int(row.round) for row in document.log if row.round.isdigit()]
+    rounds = [int(row.round) for row in document.log if re.fullmatch(r"\d{1,9}", row.round)]
     number = str(max(rounds, default=0) + 1)
     values = {"round": number, "date": date, "asked": asked, "changed": changed, "decisions": decisions}
     text = _add_row(document, LOG, "round", values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePath
 
 import yaml
 
@@ -35,6 +36,8 @@ def read_front(lines: list[str]) -> tuple[Front, list[FrontError]]:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 2 if mark else 1
         return empty, [FrontError(line, f"the front matter is not YAML: {_problem(error)}")]
+    except RecursionError:
+        return empty, [FrontError(1, "the front matter is nested too deeply")]
     if node is None:
         return empty, []
     if not isinstance(node, yaml.MappingNode):
@@ -73,13 +76,17 @@ def _front(node: yaml.MappingNode, empty: Front) -> tuple[Front, list[FrontError
     def names(key: str) -> tuple[str, ...]:
         return sequences[key] if key in sequences else tuple(filter(None, [scalars.get(key, "")]))
 
+    roots = names("roots")
+    inside = tuple(root for root in roots if root and not PurePath(root).is_absolute() and ".." not in root.split("/"))
+    if inside != roots:
+        errors.append(FrontError(where["roots"], "`roots` must name folders or files inside the project"))
     front = replace(
         empty,
         id=scalars.get("id", ""),
         title=scalars.get("title", ""),
         version=scalars.get("version", ""),
         status=scalars.get("status", ""),
-        roots=names("roots"),
+        roots=inside,
         supersedes=names("supersedes"),
         extra=extra,
         lines=where,

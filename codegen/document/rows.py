@@ -10,7 +10,7 @@ from codegen.diagnostics import UsageError
 from codegen.document.model import Document, Table
 
 
-class EditError(Exception):
+class EditError(UsageError):
     """An edit did not have the effect asked for. Nothing was written."""
 
 

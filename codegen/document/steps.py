@@ -11,8 +11,8 @@ from codegen.document.ledger import cells_of, rows_of
 from codegen.document.model import NOTHING, Step, StepMethod, StepRow, clean_name, split_names
 from codegen.document.outline import Outline, find_table, read_fields
 
-HEADING = re.compile(r"Step\s+(\d+)\s*(?:[:.—–-]\s*(.*))?$", re.IGNORECASE)
-NUMBER = re.compile(r"\d+")
+HEADING = re.compile(r"Step\s+(\d{1,9})\s*(?:[:.—–-]\s*(.*))?$", re.IGNORECASE)
+NUMBER = re.compile(r"(?<!\d)\d{1,9}(?!\d)")
 
 
 def read_step_rows(outline: Outline, path: Path, problems: list[Finding]) -> tuple[StepRow, ...]:

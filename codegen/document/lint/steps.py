@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from codegen.diagnostics import Finding
@@ -11,6 +10,7 @@ from codegen.document.lint.codes import finding
 from codegen.document.model import Document, Step, StepMethod
 from codegen.document.references import References
 from codegen.document.staleness import is_stale
+from codegen.document.steps import NUMBER
 
 MOST_METHODS = 10
 FIELDS = ("purpose", "files", "checkpoints", "tests", "rollback")
@@ -44,7 +44,7 @@ def _shape(document: Document, step: Step) -> Iterator[Finding]:
         yield finding(document, step.line, "PLAN010", message, "Add a row for it.")
     if step.row_line and "depends" in step.fields:
         field = step.fields["depends"]
-        numbers = tuple(int(digits) for digits in re.findall(r"\d+", field.value))
+        numbers = tuple(int(digits) for digits in NUMBER.findall(field.value))
         if set(numbers) != set(step.depends):
             message = f"Step {step.number} depends on {_listed(numbers)}, its row says {_listed(step.depends)}"
             yield finding(document, field.line, "PLAN012", message, "Make both agree; the row is what counts.")

@@ -78,7 +78,7 @@ def _chapters(document: Document) -> Iterator[Finding]:
     seen: dict[str, int] = {}
     last = 0
     for section in chapters:
-        number = int(section.id) if section.id.isdigit() else 0
+        number = int(section.id) if re.fullmatch(r"[1-9]", section.id) else 0
         if section.id in seen:
             continue
         seen[section.id] = section.line

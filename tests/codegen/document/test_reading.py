@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,10 @@ def test_front_matter_is_read_as_text() -> None:
         ("---\nid: [\n---\n", 2, "not YAML"),
         ("---\nid: {a: b}\n---\n", 2, "neither a text nor a list"),
         ("---\ntitle: [a]\n---\n", 2, "one text"),
+        ("---\nid: x\nroots: [../other]\n---\n", 3, "inside the project"),
+        ("---\nid: x\nroots: /etc\n---\n", 3, "inside the project"),
+        ("---\nid: x\nroots: ['']\n---\n", 3, "inside the project"),
+        ("---\nid: " + "[" * 5_000 + "\n---\n", 1, "nested too deeply"),
     ],
 )
 def test_a_bad_front_matter_is_named_with_its_line(head: str, line: int, words: str) -> None:
@@ -164,6 +169,14 @@ def test_structure_in_fences_quotes_and_comments_is_not_read() -> None:
         assert 9 not in document.step_by_number
         assert "5.9.1" not in document.entry_by_id
         assert "D-9" not in document.decision_by_id
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "\u00b2", "x"])
+def test_a_step_number_that_is_none_is_a_problem_of_its_row(number: str) -> None:
+    changed = re.sub(r"(?m)^\|\s*1\s*\|(?=.*DONE)", f"| {number} |", CLEAN)
+    assert changed != CLEAN
+    document = parse_document(changed)
+    assert "DOC003" in {problem.code for problem in document.problems}
 
 
 def test_an_unclosed_fence_is_a_problem_at_its_opening() -> None:
