@@ -167,6 +167,8 @@ class Code:
         return None
 
     def _load(self, name: str) -> Module | None:
+        if not all(part.isidentifier() for part in name.split(".")):
+            return None
         relative = Path(*name.split("."))
         for base in (self.root, self.root / "src"):
             for file in (base / relative.with_suffix(".py"), base / relative / "__init__.py"):

@@ -12,6 +12,8 @@ from codegen.drift.code import Code
 from codegen.drift.report import public_callables
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.codegen.drift.conftest import Project
 
 PLANTED_IN_CODE = [
@@ -131,6 +133,11 @@ def test_an_entry_without_a_signature_cannot_be_compared(project: Project) -> No
 def test_a_root_that_does_not_exist_is_an_error_once_work_has_begun(project: Project) -> None:
     found = project.change_section("roots: [store]", "roots: [store, shop]").found()
     assert found == [(codes.MISSING, "root shop does not exist")]
+
+
+@pytest.mark.parametrize("name", ["..", "", "store.", "../store", "a b"])
+def test_what_is_no_module_name_is_no_module(tmp_path: Path, name: str) -> None:
+    assert Code(tmp_path).module(name) is None
 
 
 def test_a_raise_that_is_caught_in_the_function_does_not_leave_it(project: Project) -> None:
