@@ -90,6 +90,8 @@ def read_yaml(text: str) -> Located:
         position = error.position if isinstance(error.position, int) else 0
         line = text.count("\n", 0, position) + 1
         raise YamlError(f"character not allowed in YAML: {error.reason}", line, 1) from error
+    except RecursionError as error:
+        raise YamlError("nested too deeply", 1, 1, "Close the brackets that are open.") from error
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
         raise YamlError("lone surrogate in the text", line, 1) from error

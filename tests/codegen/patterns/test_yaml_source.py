@@ -65,6 +65,11 @@ def test_a_huge_file_is_refused_before_it_is_parsed() -> None:
         read_yaml("a: " + "x" * 300_000)
 
 
+def test_brackets_without_end_are_refused() -> None:
+    with pytest.raises(YamlError):
+        read_yaml("[" * 20_000)
+
+
 def test_each_value_and_key_knows_its_place() -> None:
     tree = read_yaml("a: 1\nb:\n  - x\n  - {c: z}\n")
     found = tree.find(("b", 1, "c"))
