@@ -72,6 +72,8 @@ def read_prompt(path: Path) -> Prompt:
         head = yaml.load(text[4 : end + 1], Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         raise UsageError(f"{path}: the head is not YAML: {error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{path}: the head is nested too deeply") from error
     if not isinstance(head, dict) or set(head) - set(KEYS) or not all(isinstance(v, str) for v in head.values()):
         raise UsageError(f"{path}:2: the head may have {' and '.join(KEYS)}, each one text")
     description = " ".join(head.get("description", "").split())
