@@ -71,7 +71,9 @@ def main(argv: list[str] | None = None) -> int:
 
 def _parser(command: str) -> argparse.ArgumentParser:
     """The parser with the named command; with the summaries of all commands when it names none."""
-    parser = argparse.ArgumentParser(prog="codegen", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="codegen", description="Design documents, and validations expanded from annotations."
+    )
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     if command in COMMANDS:
         importlib.import_module(f"codegen.cli.{COMMANDS[command][0]}").register(subparsers)
