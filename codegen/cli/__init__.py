@@ -61,6 +61,12 @@ def main(argv: list[str] | None = None) -> int:
         # The reader (`| head`) has seen enough; Python would complain once more when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        if error.filename is None:
+            traceback.print_exc()
+            return 3
+        print(f"codegen: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
     except Exception:  # noqa: BLE001 - the edge of the process: a fault of ours is shown whole and has its own status
         traceback.print_exc()
         return 3

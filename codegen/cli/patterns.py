@@ -155,7 +155,10 @@ def run_new(args: argparse.Namespace) -> int:
 
 def run_reference(args: argparse.Namespace) -> int:
     """Write or check the reference page."""
-    page = args.page.read_text(encoding="utf-8") if args.page.exists() else ""
+    try:
+        page = args.page.read_text(encoding="utf-8") if args.page.exists() else ""
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{args.page}: byte {error.start} is not UTF-8; name a Markdown page") from error
     wanted = update_reference(page, _library())
     if wanted == page:
         return 0

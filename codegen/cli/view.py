@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from codegen.diagnostics import UsageError
+
 
 def register(subparsers: argparse._SubParsersAction) -> None:
     """Add this command."""
@@ -24,6 +26,8 @@ def _view(args: argparse.Namespace) -> int:
     root = project_root(Path.cwd())
     document = read_document(find_document(args.document, root))
     output: Path = args.output or root / "build" / f"{document.id}.html"
+    if output.is_dir():
+        raise UsageError(f"{output} is a folder; name a file")
     output.parent.mkdir(parents=True, exist_ok=True)
     replace_file(output, page(document, Code(root)).encode("utf-8"))
     print(output)

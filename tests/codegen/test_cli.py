@@ -6,11 +6,15 @@ import argparse
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from codegen.cli import COMMANDS, main
+from codegen.diagnostics import UsageError
+from codegen.expand.settings import read_settings
+from codegen.workflow.config import load_config
 
 CODEGEN = [sys.executable, "-m", "codegen"]
 
@@ -70,3 +74,42 @@ def test_an_unknown_command_is_status_2():
     with pytest.raises(SystemExit) as end:
         main(["conjure"])
     assert end.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("patterns reference folder", "folder: "),
+        ("patterns reference bytes.md", "is not UTF-8"),
+        ("view -o folder", "is a folder"),
+        ("adopt ..", "is not below"),
+        ("adopt /etc", "is not below"),
+        ("adopt deep.py", "cannot be read as Python"),
+        (f"expand --unmanaged {'a' * 300}.py", "a.py: "),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["init"]) == 0 and main(["new", "shop"]) == 0
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "bytes.md").write_bytes(b"\xff")
+    (tmp_path / "deep.py").write_text("x = " + "-" * 20_000 + "1\n")
+    capsys.readouterr()
+    assert main(words.split()) == 2
+    told = capsys.readouterr()
+    assert said in told.err and told.err.count("\n") == 1 and told.out == ""
+
+
+@pytest.mark.parametrize("settings", ["[tool]\ncodegen = [1]\n", "[tool.codegen]\nstep = 7\n"])
+def test_settings_of_steps_that_are_no_table_are_named(tmp_path: Path, settings: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(settings)
+    with pytest.raises(UsageError, match="is a table"):
+        load_config(tmp_path)
+
+
+def test_settings_of_expansion_that_are_no_table_are_named(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool]\ncodegen = [1]\n# tool.codegen\n")
+    with pytest.raises(UsageError, match="is a table"):
+        read_settings(tmp_path)
