@@ -7,6 +7,7 @@ name an API where its users find it.
 from __future__ import annotations
 
 import ast
+import os
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -95,11 +96,13 @@ class Code:
     def modules_under(self, path: str) -> list[Module]:
         """Every module of a folder or file named relative to the project, in path order.
 
-        UsageError: there is no such folder or file.
+        UsageError: there is no such folder or file, or it is outside of the project.
         """
         start = self.root / path
         if not start.exists() and (self.root / f"{path}.py").is_file():
             start = self.root / f"{path}.py"
+        if not Path(os.path.normpath(start)).is_relative_to(self.root):
+            raise UsageError(f"{path}: is not below {self.root}; call the command in the project that holds it")
         if not start.exists():
             raise UsageError(f"{path}: no such folder or Python file below {self.root}")
         files = [start] if start.is_file() else sorted(start.rglob("*.py"))
@@ -182,7 +185,7 @@ class Code:
             with tokenize.open(file) as stream:
                 text = stream.read()
             return Module(name, file, shown, text, ast.parse(text))
-        except (SyntaxError, UnicodeDecodeError, ValueError) as error:
+        except (SyntaxError, UnicodeDecodeError, ValueError, RecursionError, MemoryError) as error:
             raise UsageError(f"{shown}: cannot be read as Python: {error}") from error
 
 
