@@ -37,9 +37,13 @@ def read_settings(folder: Path) -> Settings:
     if b"tool.codegen" not in data and b"[tool]" not in data:
         return Settings(folder)
     try:
-        table = tomllib.loads(data.decode("utf-8")).get("tool", {}).get("codegen", {})
+        table = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}") from error
+    for key in ("tool", "codegen"):
+        table = table.get(key, {})
+        if not isinstance(table, dict):
+            raise UsageError(f"{path}: {key} is {table!r}; [tool.codegen] is a table")
     exclude = table.get("exclude", [])
     if not isinstance(exclude, list) or not all(isinstance(glob, str) for glob in exclude):
         raise UsageError(f"{path}: tool.codegen.exclude is {exclude!r}; give a list of glob patterns")
