@@ -50,7 +50,7 @@ def read_manifest(base: Path) -> Manifest:
         for name in (*blocks, *(name for entries in files.values() for name in entries)):
             if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
                 raise ValueError(f"{name!r} leads out of the folder")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         fix = "restore it from version control, or remove it and install again"
         raise UsageError(f"{path}: is not a record of installed prompts ({error}); {fix}") from error
     return Manifest(files, blocks)
