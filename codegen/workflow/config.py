@@ -37,7 +37,11 @@ def load_config(root: Path) -> StepConfig:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: is not TOML: {error}") from error
-    given = table.get("tool", {}).get("codegen", {}).get("step", {})
+    given = table
+    for key in ("tool", "codegen", "step"):
+        given = given.get(key, {})
+        if not isinstance(given, dict):
+            raise UsageError(f"{path}: {key} is {given!r}; [tool.codegen.step] is a table")
     known = {field.name.replace("_", "-"): type(field.default) for field in fields(StepConfig)}
     for key, value in given.items():
         if key not in known:
