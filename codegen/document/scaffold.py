@@ -32,11 +32,18 @@ class Made:
     made: bool
 
 
+def _utf8(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: byte {error.start} is not UTF-8; save it as UTF-8") from error
+
+
 def template_text(root: Path, name: str) -> str:
     """The source of a template: a path, the project's own of that name, or the shipped one."""
     for path in (root / TEMPLATES / f"{name}.md.j2", SHIPPED / f"{name}.md.j2", Path(name)):
         if path.is_file():
-            return path.read_text(encoding="utf-8")
+            return _utf8(path)
     shipped = ", ".join(sorted(path.name.removesuffix(".md.j2") for path in SHIPPED.glob("*.md.j2")))
     raise UsageError(f"there is no template {name!r}: no such file, none in {root / TEMPLATES}; shipped: {shipped}")
 
@@ -87,7 +94,7 @@ def init_project(root: Path) -> list[Made]:
         made.append(Made(folder, not folder.exists()))
         folder.mkdir(parents=True, exist_ok=True)
     ignore = root / ".gitignore"
-    lines = ignore.read_text(encoding="utf-8").splitlines() if ignore.exists() else []
+    lines = _utf8(ignore).splitlines() if ignore.exists() else []
     wanted = IGNORED not in [line.strip() for line in lines]
     if wanted:
         more = [] if ignore.exists() else ["__pycache__/"]
