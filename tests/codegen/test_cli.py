@@ -81,6 +81,7 @@ def test_an_unknown_command_is_status_2():
     [
         ("patterns reference folder", "folder: "),
         ("patterns reference bytes.md", "is not UTF-8"),
+        ("new other --template bytes.md", "is not UTF-8"),
         ("view -o folder", "is a folder"),
         ("adopt ..", "is not below"),
         ("adopt /etc", "is not below"),
