@@ -25,7 +25,7 @@ def check_config(config: RunConfig) -> list[Problem]:
         Problem(f"trainer.{key}", repr(value), f"must be {must}", f"set it to a value that is {must}")
         for key, value, must in config.trainer.problems()
     ]
-    found += _low_numbers(config) + _check_devices(config, settings.layout) + _check_model(config)
+    found += _check_name(config) + _low_numbers(config) + _check_devices(config, settings.layout) + _check_model(config)
     found += _check_environment(config)
     return found
 
@@ -37,8 +37,16 @@ _CORE_KEYS = (
 )
 
 
+def _check_name(config: RunConfig) -> list[Problem]:
+    if config.name and Path(config.name).name == config.name:
+        return []
+    wrong = "is part of the run folder's name, so it may not be empty or hold a path"
+    return [Problem("name", repr(config.name), wrong, "give a plain name; `out` may be any path")]
+
+
 def _low_numbers(config: RunConfig) -> list[Problem]:
     lowest: list[tuple[str, float, float]] = [
+        ("seed", config.seed, 0),
         ("steps", config.steps, 1),
         ("environment.workers", config.environment.workers, 1),
         ("environment.threads", config.environment.threads, 1),

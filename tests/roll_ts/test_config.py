@@ -153,6 +153,9 @@ def test_a_section_for_an_unknown_policy_is_a_mistake(tmp_path: Path) -> None:
     [
         (["policy=colocated", "rollout.async_ratio=0"], "layout.train_devices"),
         (["policy=disaggregated"], "layout.train_devices"),
+        (["name=../elsewhere"], "name"),
+        (["name=''"], "name"),
+        (["seed=-1"], "seed"),
         (["layout.ranks=[[0, 1]]"], "layout.train_devices"),
         (["trainer.tensor_parallel=2"], "trainer.tensor_parallel"),
         (["model.path=nowhere", "model.scratch=null"], "model.path"),
