@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from roll_ts.core.alphabet import (
     Aborted,
     Cancel,
-    CommandFailed,
     Dispatch,
     EnvironmentFailed,
     EnvironmentReplied,
@@ -198,10 +197,6 @@ class Rollouts:
         trajectory = self.trajectories.get(trajectory_id)
         if trajectory is not None:
             self._void(trajectory, "deadline")
-
-    def environment_command_failed(self, command: StepEnvironment, event: CommandFailed) -> None:
-        """The party that runs environments could not take the command."""
-        self.overdue(command, event.error)
 
     def _start(self, kind: str, group: int, member: int, seed: int) -> int:
         trajectory = self.trajectories.start(kind, group, member, seed, self.out.now)
