@@ -189,10 +189,6 @@ class Entry:
     digest: str
 
     @property
-    def line_start(self) -> int:
-        return self.line
-
-    @property
     def full_name(self) -> str:
         """Dotted name from the top package down; the module's own name for an entry about the whole module."""
         return qualify(self.module, self.name)
@@ -245,10 +241,6 @@ class Step:
     row_line: int
     line: int
     line_end: int
-
-    @property
-    def done_methods(self) -> int:
-        return sum(method.status == "DONE" for method in self.methods)
 
 
 @dataclass(frozen=True)
