@@ -18,15 +18,13 @@ from __future__ import annotations
 import argparse
 import ast
 import gc
-import json
-import platform
 import random
 import sys
 import textwrap
 import time
-from importlib.metadata import version
 from pathlib import Path
 
+from _closing import closing_line
 from markdown_it import MarkdownIt
 
 from codegen.cli import COLLECT_EVERY
@@ -232,16 +230,8 @@ def main() -> int:
         missed.append(f"drift: {own['drift']:.2f} s, not under {LIMIT_DRIFT}")
     for line in missed:
         print(f"NOT KEPT: {line}")
-    versions = {name: version(name) for name in ("markdown-it-py", "libcst", "PyYAML")}
-    result = {
-        "bench": "documents",
-        "kept": not missed,
-        "documents": rows,
-        "drift": {**own, "times": times},
-        "seeds": [args.seed],
-        "versions": {"python": platform.python_version(), "machine": platform.machine(), **versions},
-    }
-    print(json.dumps(result, default=float))
+    figures = {"kept": not missed, "documents": rows, "drift": {**own, "times": times}}
+    print(closing_line("documents", figures, [args.seed], "markdown-it-py", "libcst", "PyYAML"))
     return int(args.check and bool(missed))
 
 
