@@ -7,9 +7,8 @@ import builtins
 from collections.abc import Sequence
 
 from codegen.expand.checks import RESULT, Check, captured_names, free_names
-from codegen.expand.model import HOLE_NAME, MAX_INLINE_LINES, Options, SiteError
-from codegen.expand.parsing import Function
-from codegen.expand.scopes import Fresh, bound_in, shadowed
+from codegen.expand.model import HOLE_NAME, Options, SiteError
+from codegen.expand.scopes import Fresh, shadowed
 from codegen.patterns import RenderError, Site, render
 from codegen.patterns.claims import replace_names
 
@@ -87,11 +86,6 @@ def _no_shadow(check: Check, tree: ast.Module) -> None:
         )
 
 
-def too_long(code: str) -> bool:
-    """Whether a check has to become a function of its own."""
-    return len(code.splitlines()) > MAX_INLINE_LINES
-
-
 def result_source(value: ast.expr | None, checks: Sequence[Check]) -> str | None:
     """The returned name, when the checks can use it instead of a binding: nothing inside them captures it."""
     if not isinstance(value, _PLAIN_VALUE):
@@ -104,8 +98,3 @@ def result_source(value: ast.expr | None, checks: Sequence[Check]) -> str | None
             ):
                 return None
     return value.id
-
-
-def clashing(names: Sequence[str], function: Function | None) -> list[str]:
-    """Names of imported modules that the function uses for something else."""
-    return sorted(set(names) & bound_in(function)) if function else []
