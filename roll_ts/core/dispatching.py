@@ -18,22 +18,31 @@ from roll_ts.core.trajectories import Attempt, Phase, Trajectory, TrajectoryTabl
 
 
 class Dispatcher:
-    """The queue of turns and the live load of the ranks. `queued` counts the turns that want a rank."""
+    """The queue of turns and the live load of the ranks.
+
+    `_waiting` is the one truth about which turns want a rank; the heaps only order them, and may still hold entries of
+    turns that left by another way.
+    """
 
     def __init__(self, settings: Settings, ranks: RankTable, trajectories: TrajectoryTable, out: Outbox) -> None:
         self.settings = settings
         self.ranks = ranks
         self.trajectories = trajectories
         self.out = out
-        self.queued = 0
+        self._waiting: set[int] = set()
         self._going_on: list[tuple[float, int]] = []
         self._fresh: list[tuple[float, int]] = []
         self._kv_reserved = [0] * len(settings.layout.ranks)
 
+    @property
+    def queued(self) -> int:
+        """Turns that want a rank."""
+        return len(self._waiting)
+
     def enqueue(self, trajectory: Trajectory) -> None:
         """The trajectory's turn wants a rank."""
         trajectory.phase = Phase.QUEUED
-        self.queued += 1
+        self._waiting.add(trajectory.id)
         heapq.heappush(self._going_on if trajectory.tokens else self._fresh, (trajectory.started, trajectory.id))
 
     def dispatch(self, version: int) -> list[Trajectory]:
@@ -45,13 +54,17 @@ class Dispatcher:
         # END VAL a4d12c
         full: list[Trajectory] = []
         loads = {rank: self._load(rank) for rank in self.ranks.in_state(RankState.ACTIVE)}
-        if not loads or not self.queued:
+        if not loads or not self._waiting:
             return full
         limit = self._limit(loads)
         if self._serve(self._going_on, loads, limit, full):
             current = {rank: load for rank, load in loads.items() if self.ranks.get(rank).version == version}
             self._serve(self._fresh, current, limit, full)
         return full
+
+    def forget(self, trajectory: Trajectory) -> None:
+        """The trajectory's turn wants no rank any more, if it did."""
+        self._waiting.discard(trajectory.id)
 
     def close(self, attempt_id: AttemptId, tokens: int) -> Trajectory | None:
         """The attempt ended after `tokens` more tokens. Returns its trajectory, unless the attempt was closed before
@@ -151,7 +164,7 @@ class Dispatcher:
             if room > 0 and rank is None:
                 return False
             heapq.heappop(queue)
-            self.queued -= 1
+            self._waiting.discard(trajectory.id)
             if rank is None:
                 full.append(trajectory)
             else:

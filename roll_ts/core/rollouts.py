@@ -80,10 +80,13 @@ class Rollouts:
             players = [self._start("train", group, member, seed) for member in range(self.settings.group_size)]
             self.groups.start(group, seed, players)
 
-    def dispatch(self) -> None:
-        """Send queued turns to ranks; a turn that may not grow any more is ended (R7, R10)."""
-        for trajectory in self.turns.dispatch(self.version):
+    def dispatch(self) -> bool:
+        """Send queued turns to ranks; a turn that may not grow any more is ended (R7, R10). Returns whether one was:
+        its episode may be over, which the control side must hear of."""
+        full = self.turns.dispatch(self.version)
+        for trajectory in full:
             self._end_turn_without_room(trajectory)
+        return bool(full)
 
     def progress(self, event: Progress) -> None:
         """More tokens of an open attempt (R3, R8)."""
@@ -248,7 +251,7 @@ class Rollouts:
             self.turns.abort(attempt, reason)
         if trajectory.environment_command is not None:
             self.out.call_off(trajectory.environment_command)
-        self.turns.queued -= trajectory.phase is Phase.QUEUED
+        self.turns.forget(trajectory)
         self.trajectories.settle(trajectory, outcome)
         if reason != "done":
             self.out.say(Cancel, trajectory=trajectory.id)

@@ -91,11 +91,7 @@ class Scheduler:
             assert what == "trajectory", f'Invariant: what == "trajectory", got what={what!r:.200}'
             # END AST 41c383
             self.rollouts.trajectory_overdue(which)
-        self.cycle.advance()
-        if not self.finished:
-            self._open_admission()
-            self.rollouts.admit()
-            self.rollouts.dispatch()
+        self._go_on()
         return self.out.take()
 
     def snapshot(self) -> Snapshot:
@@ -116,6 +112,21 @@ class Scheduler:
             late_answers=self.out.late_answers,
             late_data=trajectories.late_data,
         )
+
+    def _go_on(self) -> None:
+        """Do all that the known facts allow.
+
+        An episode whose context is full ends inside a dispatch and may complete the batch, so the control side is asked
+        again; each round ends at least one episode, which bounds them.
+        """
+        ended = True
+        while ended:
+            self.cycle.advance()
+            if self.finished:
+                return
+            self._open_admission()
+            self.rollouts.admit()
+            ended = self.rollouts.dispatch()
 
     def _rank_moved(self, row: Rank, old: RankState) -> None:
         self.out.say(a.RankMoved, rank=row.id, old=str(old), new=str(row.state), epoch=row.epoch)

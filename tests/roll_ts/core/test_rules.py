@@ -580,3 +580,28 @@ def test_an_event_outside_the_alphabet_is_a_type_error():
     scheduler = Scheduler(settings_for("time_sharing"), make_policy("time_sharing"))
     with pytest.raises(TypeError, match="Event"):
         scheduler.handle(a.Event(), 0.0)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("limit", [15, 20, 45, 60, 75, 110])
+@pytest.mark.parametrize("seed", range(4))
+def test_R6_a_context_without_room_ends_its_episode_and_leaves_no_count_behind(policy, limit, seed):
+    changes = {"max_context_tokens": limit, "max_restarts_per_rank": 50}
+    world = World(policy, seed, changes=changes, faults=some_faults, after=watch).run()
+    full = [c for c in world.said(a.Settled) if c.reason == "context"]
+    assert full and all(c.outcome == Outcome.POLICY_FAILED for c in full)
+    assert world.scheduler.snapshot().queued == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_R14_a_batch_that_is_completed_inside_a_dispatch_is_trained_in_the_same_event(seed):
+    """Episodes whose context is full end while turns are dispatched, after the control side was asked."""
+
+    def nothing_to_train_is_left(world: World) -> None:
+        cycle = world.scheduler.cycle
+        between = world.scheduler.ranks.in_state(RankState.BOOTING, RankState.EMPTY, RankState.FENCED)
+        if cycle.stage == "IDLE" and 0 <= cycle.version < world.until and not between:
+            assert not world.scheduler.policy.decide(cycle.view()).train
+
+    world = World("time_sharing", seed, changes={"max_context_tokens": 45}, after=nothing_to_train_is_left).run()
+    assert len(world.said(a.Decided)) == world.until
