@@ -38,7 +38,7 @@ from codegen.document.parse import parse_document
 from codegen.document.references import References
 from codegen.drift.code import Code
 from codegen.drift.report import drift
-from codegen.expand.marks import Marks
+from codegen.expand.reading.marks import Marks
 from codegen.patterns import load_library
 from codegen.plan.merge import merge
 from codegen.plan.progress import progress

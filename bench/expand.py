@@ -31,10 +31,10 @@ sys.path.insert(0, str(ROOT))
 
 from _closing import closing_line  # noqa: E402
 
-from codegen.expand.expander import expand_file  # noqa: E402
-from codegen.expand.files import find_files  # noqa: E402
-from codegen.expand.parsing import parse_python, same_tree  # noqa: E402
-from codegen.expand.source import read_source  # noqa: E402
+from codegen.expand.driver.expansion import expand_file  # noqa: E402
+from codegen.expand.reading.files import find_files  # noqa: E402
+from codegen.expand.reading.parsing import parse_python, same_tree  # noqa: E402
+from codegen.expand.reading.source import read_source  # noqa: E402
 from tests.codegen.expand.fuzz import JOB, fuzz, insertions  # noqa: E402
 
 FILES, BYTES, SHARE = 1_000, 10_000_000, 100

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from codegen.diagnostics import Finding
 from codegen.drift.promises import read_promises
 from codegen.drift.signatures import read_definitions
-from codegen.expand.unmanaged import find_unmanaged
+from codegen.expand.judging.unmanaged import find_unmanaged
 
 _DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SWEEPING = {"pytestmark", "collect_ignore", "collect_ignore_glob", "__test__", "skip", "importorskip", "exit", "_exit"}

@@ -15,11 +15,11 @@ from pathlib import Path
 from codegen.diagnostics import Finding
 from codegen.document.lint.codes import finding
 from codegen.document.model import Document, Entry, Fence
-from codegen.expand.comments import Comment, read_layout
-from codegen.expand.grammar import Item
-from codegen.expand.marks import Marks, Opener, is_prose
-from codegen.expand.parsing import parse_python
-from codegen.expand.source import Unreadable, read_source
+from codegen.expand.reading.comments import Comment, read_layout
+from codegen.expand.reading.grammar import Item
+from codegen.expand.reading.marks import Marks, Opener, is_prose
+from codegen.expand.reading.parsing import parse_python
+from codegen.expand.reading.source import Unreadable, read_source
 from codegen.patterns import BadArgument, Library, UnknownPattern, bind
 
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef

@@ -65,7 +65,7 @@ def run_lint(args: argparse.Namespace) -> int:
 def _annotation_check(project: Path) -> Callable[[Document], Iterable[Finding]]:
     # The expander is loaded for documents only: `--unmanaged` and `--diff` do without it.
     from codegen.cli.annotations import check_annotations, check_extracted
-    from codegen.expand.marks import Marks
+    from codegen.expand.reading.marks import Marks
     from codegen.patterns import load_library
 
     library = load_library(project)
@@ -90,5 +90,5 @@ def _unmanaged(paths: list[Path]) -> list[Finding]:
             raise UsageError(f"{path}: does not exist")
         if path.is_dir() and not any(path.rglob("*.py")):
             print(f"{path}: no Python file, so nothing is looked at; documents go before --unmanaged", file=sys.stderr)
-    find_unmanaged = importlib.import_module("codegen.expand.unmanaged").find_unmanaged
+    find_unmanaged = importlib.import_module("codegen.expand.judging.unmanaged").find_unmanaged
     return [finding for path in paths for finding in find_unmanaged(path)]

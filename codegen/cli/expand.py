@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from codegen.diagnostics import FORMATS, Finding, UsageError, exit_status, render, summary
 
 if TYPE_CHECKING:
-    from codegen.expand.run import Outcome
+    from codegen.expand.model import Outcome
 
 
 def register(subparsers: argparse._SubParsersAction) -> None:
@@ -59,7 +59,7 @@ def _consistent(args: argparse.Namespace) -> None:
 
 
 def _expand(args: argparse.Namespace) -> int:
-    from codegen.expand.command import Request, execute
+    from codegen.expand.driver.request import Request, execute
 
     request = Request(
         paths=tuple(args.paths),
@@ -98,7 +98,7 @@ def _expand(args: argparse.Namespace) -> int:
 
 def _print_text(args: argparse.Namespace, outcome: Outcome) -> None:
     """The diff, or the new text of standard input, on standard output."""
-    from codegen.expand.command import unified_diff
+    from codegen.expand.driver.request import unified_diff
 
     assert outcome.new is not None
     if args.diff:
@@ -112,7 +112,7 @@ def _print_text(args: argparse.Namespace, outcome: Outcome) -> None:
 def _unmanaged(args: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from codegen.expand.unmanaged import find_unmanaged
+    from codegen.expand.judging.unmanaged import find_unmanaged
 
     findings = [found for path in args.paths for found in find_unmanaged(Path(path))]
     sys.stdout.write(render(findings, args.format))
@@ -124,7 +124,7 @@ def _unmanaged(args: argparse.Namespace) -> int:
 def _preview(args: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from codegen.expand.documents import pattern_index, preview
+    from codegen.expand.driver.documents import pattern_index, preview
 
     findings: list[Finding] = []
     for path in map(Path, args.paths):

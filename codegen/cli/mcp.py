@@ -22,7 +22,7 @@ def run_server(args: argparse.Namespace) -> int:
     """Serve until the client closes."""
     from codegen.cli.annotations import check_annotations
     from codegen.document.locate import project_root
-    from codegen.expand.marks import Marks
+    from codegen.expand.reading.marks import Marks
     from codegen.mcp.server import serve
     from codegen.patterns import load_library
 

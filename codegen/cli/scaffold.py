@@ -42,8 +42,8 @@ def run_init(args: argparse.Namespace) -> int:
 
 def _linter_settings(folder: Path, write: bool) -> int:
     """Show, or write where that is safe, what the project's settings for ruff lack; 1 when it was to and is not."""
-    from codegen.expand.files import NotWritten, replace_file
-    from codegen.expand.linters import RULES, offer_settings
+    from codegen.expand.driver.linters import RULES, offer_settings
+    from codegen.expand.writing.replace import NotWritten, replace_file
     from codegen.patterns import load_library
 
     offer = offer_settings(folder, load_library(folder).tags())

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from codegen.drift.signatures import Definition
-from codegen.expand.comments import read_layout
-from codegen.expand.grammar import Item
-from codegen.expand.marks import EndMark, Marks, Opener
+from codegen.expand.reading.comments import read_layout
+from codegen.expand.reading.grammar import Item
+from codegen.expand.reading.marks import EndMark, Marks, Opener
 
 TAGS = ("VAL", "AST")
 _MARKS = Marks(TAGS)

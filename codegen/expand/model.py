@@ -1,18 +1,12 @@
-"""What the expander passes around: problems, planned blocks, states, reports."""
+"""What every room of the expander passes around: options, problems, states, reports. It imports no room."""
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
 from codegen.diagnostics import Finding
-from codegen.expand.blocks import Shape
-from codegen.expand.marks import Opener
-
-HOLE_NAME = "_hole_"
-MAX_INLINE_LINES = 10
 
 
 class State(Enum):
@@ -46,39 +40,6 @@ class SiteError(Exception):
         self.message = message
         self.fix = fix
         self.line = line
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A block that a fresh expansion has. Lines are those of the base text.
-
-    `key` finds its counterpart in the file: ("own", annotation line) or (place, line above). `rank` orders blocks
-    below the same line. `code` is at zero indentation with "\\n" endings; in a block with a hole the name `_hole_`
-    stands for the author's code, `statement`, whose lines the block replaces. `openers` are the opening lines of a
-    remote site, without indentation. `following` are the statements below the site in its suite. `origin` as in
-    SiteReport.
-    """
-
-    key: tuple[str, int]
-    tag: str
-    after: int
-    indent: str
-    unit: str
-    code: str
-    form: str
-    annotations: tuple[Opener, ...]
-    patterns: tuple[str, ...]
-    openers: tuple[str, ...] = ()
-    rank: int = 0
-    shape: Shape = "plain"
-    statement: ast.stmt | None = None
-    origin: tuple[str, str] = ("", "")
-    following: tuple[ast.stmt, ...] = ()
-
-    @property
-    def line(self) -> int:
-        """Base line of the annotation that asks for the block."""
-        return self.annotations[0].line
 
 
 @dataclass(frozen=True)
@@ -121,3 +82,12 @@ class FileReport:
         return all(site.state is State.FRESH for site in self.sites) and not any(
             finding.severity == "error" for finding in self.findings
         )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One file's report with its bytes before and after; `new` is None when the file stays as it is."""
+
+    report: FileReport
+    old: bytes = b""
+    new: bytes | None = None

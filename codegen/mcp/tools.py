@@ -19,7 +19,7 @@ from codegen.document.parse import read_document
 from codegen.document.store import document_lock, replace_file, update_document
 from codegen.drift.code import Code
 from codegen.drift.report import drift
-from codegen.expand.command import Request, execute
+from codegen.expand.driver.request import Request, execute
 from codegen.mcp.pages import page_of, short, text_page
 from codegen.patterns import load_library
 from codegen.plan.progress import progress

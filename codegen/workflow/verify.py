@@ -17,11 +17,12 @@ from pathlib import Path
 from codegen.diagnostics import Finding, UsageError
 from codegen.drift.code import Code
 from codegen.drift.report import drift
-from codegen.expand.command import Request
-from codegen.expand.job import Action, Job
-from codegen.expand.marks import Marks
-from codegen.expand.run import Outcome, read_bytes
-from codegen.expand.settings import read_settings
+from codegen.expand.driver.one_file import Action, Job
+from codegen.expand.driver.request import Request
+from codegen.expand.driver.settings import read_settings
+from codegen.expand.model import Outcome
+from codegen.expand.reading.files import read_bytes
+from codegen.expand.reading.marks import Marks
 from codegen.patterns import load_library
 from codegen.workflow.target import Target
 

@@ -13,7 +13,7 @@ import pytest
 
 from codegen.cli import COMMANDS, main
 from codegen.diagnostics import UsageError
-from codegen.expand.settings import read_settings
+from codegen.expand.driver.settings import read_settings
 from codegen.workflow.config import load_config
 
 CODEGEN = [sys.executable, "-m", "codegen"]

@@ -11,7 +11,7 @@ from codegen.document.codebase import Codebase
 from codegen.document.lint import CODES, lint
 from codegen.document.lint.fixes import FIXED, fix
 from codegen.document.review import record, select
-from codegen.expand.marks import Marks
+from codegen.expand.reading.marks import Marks
 from codegen.patterns import load_library
 from tests.codegen.document.samples import CLEAN, handmade
 from tests.codegen.document.views import changed_lines

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codegen.expand.expander import strip_bytes
-from codegen.expand.job import Job
+from codegen.expand.driver.expansion import strip_bytes
+from codegen.expand.driver.one_file import Job
 from codegen.expand.model import Options
-from codegen.expand.scopes import own_parameters
-from codegen.expand.source import Unreadable, indent_of, read_source
+from codegen.expand.reading.scopes import own_parameters
+from codegen.expand.reading.source import Unreadable, indent_of, read_source
 from tests.codegen.expand.helpers import LIBRARY, MARKS
 
 JOB = Job(LIBRARY, MARKS, Options(), "write", dry=True)

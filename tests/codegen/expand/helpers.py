@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-from codegen.expand.expander import expand_bytes, strip_bytes
-from codegen.expand.marks import Marks
+from codegen.expand.driver.expansion import expand_bytes, strip_bytes
 from codegen.expand.model import FileReport, Options
+from codegen.expand.reading.marks import Marks
 from codegen.patterns import load_library
 
 LIBRARY = load_library(None)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from codegen.expand.source import indent_of
+from codegen.expand.reading.source import indent_of
 from tests.codegen.expand.helpers import expand
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from codegen.expand.expander import expand_bytes, strip_bytes
-from codegen.expand.files import NotWritten, replace_file
+from codegen.expand.driver.expansion import expand_bytes, strip_bytes
 from codegen.expand.model import Options
-from codegen.expand.source import read_source
+from codegen.expand.reading.source import read_source
+from codegen.expand.writing.replace import NotWritten, replace_file
 from tests.codegen.expand.helpers import LIBRARY, MARKS, dedent, expand, report, strip
 
 TEXT = "def take(x: int) -> int:\n    # VAL: VAL_POSITIVE\n    # AST: AST_ENSURES(result > 0)\n    return x + 1\n"

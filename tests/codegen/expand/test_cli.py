@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from codegen.cli import main
-from codegen.expand import cache
+from codegen.expand.driver import cache
 
 TEXT = "def take(x):\n    # VAL: VAL_POSITIVE\n    return x\n"
 DOCUMENT = """\

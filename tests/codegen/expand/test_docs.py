@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from codegen.cli import expand as command
-from codegen.expand.marks import REMOTE_PLACES
+from codegen.expand.driver.settings import read_settings
 from codegen.expand.model import State
-from codegen.expand.settings import read_settings
+from codegen.expand.reading.marks import REMOTE_PLACES
 from tests.codegen.expand.helpers import expand, problem, report, strip
 
 PAGE = (Path(__file__).parents[3] / "docs" / "expansion.md").read_text(encoding="utf-8")

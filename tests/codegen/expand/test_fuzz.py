@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codegen.expand.comments import read_layout
-from codegen.expand.expander import expand_bytes, strip_bytes
-from codegen.expand.grammar import NotationError, parse_notation
+from codegen.expand.driver.expansion import expand_bytes, strip_bytes
 from codegen.expand.model import Options
-from codegen.expand.source import Unreadable, read_source
+from codegen.expand.reading.comments import read_layout
+from codegen.expand.reading.grammar import NotationError, parse_notation
+from codegen.expand.reading.source import Unreadable, read_source
 from tests.codegen.expand.fuzz import JOB, Tally, fuzz, still_fresh
 from tests.codegen.expand.helpers import LIBRARY, MARKS
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from codegen.expand.grammar import NotationError, parse_notation
+from codegen.expand.reading.grammar import NotationError, parse_notation
 from tests.codegen.expand.helpers import dedent, expand, report, strip
 
 TAGS = frozenset({"VAL", "AST", "INV"})

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from codegen.cli import main
 from codegen.diagnostics import UsageError
-from codegen.expand.linters import RULES, offer_settings
+from codegen.expand.driver.linters import RULES, offer_settings
 from tests.codegen.expand.helpers import expand
 from tests.codegen.patterns.test_linters import all_expansions
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from codegen.expand.expander import expand_bytes
-from codegen.expand.marks import Marks
+from codegen.expand.driver.expansion import expand_bytes
 from codegen.expand.model import Options
+from codegen.expand.reading.marks import Marks
 from codegen.patterns import load_library
 from tests.codegen.expand.helpers import dedent, expand, problem, report, states, strip
 

@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 
-from codegen.expand.comments import read_layout
-from codegen.expand.marks import Opener
-from codegen.expand.source import indent_of, split_lines
+from codegen.expand.reading.comments import read_layout
+from codegen.expand.reading.marks import Opener
+from codegen.expand.reading.source import indent_of, split_lines
 from tests.codegen.expand.helpers import LIBRARY, MARKS, expand, strip
 from tests.codegen.expand.test_behaviour import CASES, executed
 

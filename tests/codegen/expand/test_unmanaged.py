@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codegen.expand.unmanaged import find_unmanaged
+from codegen.expand.judging.unmanaged import find_unmanaged
 from tests.codegen.expand.helpers import dedent, expand
 
 GUARDED = dedent("""

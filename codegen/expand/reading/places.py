@@ -1,0 +1,295 @@
+"""Where an annotation stands, and so where a statement can be put for it.
+
+An own-line comment belongs to the suite of its column; a trailing comment to the statement it ends; a comment in a
+signature to its parameter. A place where no statement can stand is a PlaceError with the fix.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from codegen.expand.reading.comments import Layout, LogicalLine
+from codegen.expand.reading.marks import Opener
+from codegen.expand.reading.parsing import Function, first_line, is_docstring, last_line
+from codegen.expand.reading.source import column_of
+from codegen.expand.reading.suites import Suite, all_suites, characters, last_before, open_suites
+
+CLAUSES = frozenset({"else", "elif", "except", "finally", "case"})
+LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+class PlaceError(Exception):
+    """No statement can stand where the annotation is; `fix` says where it can."""
+
+    def __init__(self, message: str, fix: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+
+
+@dataclass(frozen=True)
+class Place:
+    """A position in a suite: before `suite.statements[index]`, below line `after`.
+
+    `speaks_of` is set for an annotation about a whole function (above its `def`, in its signature); `parameter` when
+    it stands on one parameter. `clause` is the header word when the block has to go below a clause's header.
+    `head`: nothing but a docstring stands before it in its function. `dead`: the statement above leaves the suite.
+    """
+
+    suite: Suite
+    index: int
+    after: int
+    head: bool = False
+    dead: bool = False
+    clause: str | None = None
+    speaks_of: Suite | None = None
+    parameter: str | None = None
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def function(self) -> Function | None:
+        """The function the annotation speaks in or of."""
+        return (self.speaks_of or self.suite).function
+
+    @property
+    def above(self) -> ast.stmt | None:
+        """The statement just above in the same suite; the header's statement at the head of a suite."""
+        if self.index:
+            return self.suite.statements[self.index - 1]
+        owner = self.suite.owner
+        return owner if isinstance(owner, ast.stmt) and self.suite.kind == "block" else None
+
+    @property
+    def below(self) -> ast.stmt | None:
+        """The statement just below in the same suite."""
+        statements = self.suite.statements
+        return statements[self.index] if self.index < len(statements) else None
+
+
+class Places:
+    """Finds places in one file."""
+
+    def __init__(self, root: Suite, layout: Layout, lines: Sequence[str]) -> None:
+        self.root = root
+        self.layout = layout
+        self.lines = lines
+        self.suites = all_suites(root)
+        self.decorated = [s for suite in self.suites for s in suite.statements if first_line(s) < s.lineno]
+
+    def find(self, opener: Opener) -> Place:
+        """The annotation's place. Raises PlaceError."""
+        if opener.comment.depth:
+            return self._in_brackets(opener)
+        if decorated := self._decorated(opener.line):
+            return self._about(decorated, ())
+        return self._own_line(opener) if opener.comment.own_line else self._trailing(opener)
+
+    def body_of(self, function: ast.AST) -> Suite:
+        """The suite that is a function's body."""
+        return next(suite for suite in self.suites if suite.owner is function and suite.clause is None)
+
+    def about(self, function: Function) -> Place:
+        """The place of checks at a function's entry. Raises PlaceError."""
+        return self._about(function, ())
+
+    def _decorated(self, line: int) -> ast.stmt | None:
+        return next((s for s in self.decorated if first_line(s) <= line < s.lineno), None)
+
+    def _about(self, statement: ast.AST, warnings: tuple[str, ...]) -> Place:
+        """The place of an annotation about a function as a whole."""
+        if isinstance(statement, ast.ClassDef):
+            raise PlaceError(
+                f"an annotation on class {statement.name}", "Put it in the method whose entry or return it checks."
+            )
+        body = self.body_of(statement)
+        index = int(is_docstring(body.statements[0]))
+        if body.inline:
+            raise PlaceError(
+                f"the body of {body.function.name if body.function else 'the function'} stands on its header's line",
+                "Give the body lines of its own.",
+            )
+        after = self.layout.logical_end(last_line(body.statements[0])) if index else body.header_end
+        self._no_semicolon(body, 0) if index else None
+        return Place(body, index, after, True, speaks_of=body, warnings=warnings)
+
+    def _own_line(self, opener: Opener) -> Place:
+        line = opener.line
+        column = column_of(self.lines[line - 1])
+        chain = open_suites(self.root, line)
+        below_line = self.layout.next_code(opener.last_line)
+        if below_line and (clause := self._clause(below_line)):
+            header = column_of(self.lines[below_line.first - 1])
+            if column <= header or not any(suite.column == column for suite in chain):
+                warnings = () if column == header else (f"indented {column}, the {clause.clause} below it {header}",)
+                return self._below_header(clause, warnings, clause.clause)
+            below = self.root
+        else:
+            below = self._suite_of_next(chain, below_line.first if below_line else 0)
+        if column <= below.column or below is chain[-1]:
+            suite = below
+        else:
+            suite = max((s for s in chain if s.column <= column), key=lambda s: s.column)
+        warnings = ()
+        if column != suite.column:
+            warnings = (f"indented {column}, but the statements it belongs to {suite.column}",)
+        return self._in_suite(opener, suite, warnings)
+
+    def _suite_of_next(self, chain: Sequence[Suite], line: int) -> Suite:
+        for suite in reversed(chain):
+            if any(first_line(statement) == line for statement in suite.statements):
+                return suite
+        return self.root
+
+    def _clause(self, below: LogicalLine) -> Suite | None:
+        """The clause whose header is that line."""
+        if below.word not in CLAUSES:
+            return None
+        return next((s for s in self.suites if s.clause == below.word and s.header_end == below.last), None)
+
+    def _in_suite(self, opener: Opener, suite: Suite, warnings: tuple[str, ...]) -> Place:
+        index = sum(1 for statement in suite.statements if first_line(statement) < opener.line)
+        below = suite.statements[index] if index < len(suite.statements) else None
+        above = last_before(suite, opener.line)
+        if isinstance(below, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and self._touches(opener, below):
+            return self._about(below, warnings)
+        if suite.kind == "class":
+            raise PlaceError("a class body is not a place for a check", "Move it to __init__ or __post_init__.")
+        if index == 0 and below is not None and is_docstring(below) and suite.kind == "function":
+            return self._about(suite.owner, warnings)
+        if suite.kind == "module":
+            self._after_futures(suite, index)
+        head = suite.kind == "function" and all(is_docstring(s) for s in suite.statements[:index][:1]) and index <= 1
+        return Place(suite, index, opener.last_line, head, isinstance(above, LEAVING), warnings=warnings)
+
+    def _touches(self, opener: Opener, below: ast.stmt) -> bool:
+        """Whether only comments stand between the annotation and the statement."""
+        between = self.lines[opener.last_line : first_line(below) - 1]
+        return all(line.lstrip(" \t\f").startswith("#") for line in between)
+
+    @staticmethod
+    def _after_futures(suite: Suite, index: int) -> None:
+        later = suite.statements[index:]
+        docstring = index == 0 and later and is_docstring(later[0])
+        if docstring or any(isinstance(s, ast.ImportFrom) and s.module == "__future__" for s in later):
+            raise PlaceError(
+                "no statement can stand above the module's docstring and __future__ imports", "Move it below them."
+            )
+
+    def _below_header(self, suite: Suite, warnings: tuple[str, ...], clause: str | None) -> Place:
+        if suite.inline:
+            raise PlaceError("the suite stands on its header's line", "Give it lines of its own.")
+        if suite.kind == "class":
+            raise PlaceError("an annotation on a class", "Put it in the method whose entry or return it checks.")
+        return Place(suite, 0, suite.header_end, clause=clause, warnings=warnings)
+
+    def _trailing(self, opener: Opener) -> Place:
+        line = opener.line
+        for suite in self.suites:
+            if suite.header_end == line and not suite.inline and suite is not self.root:
+                if suite.kind == "function":
+                    return self._about(suite.owner, ())
+                return self._below_header(suite, (), None)
+        for suite in reversed(self.suites):
+            for index, statement in enumerate(suite.statements):
+                if last_line(statement) != line or getattr(statement, "body", None):
+                    continue
+                return self._after_statement(opener, suite, index)
+        raise PlaceError("no statement ends on this line", "Put the annotation on a line of its own.")
+
+    def _after_statement(self, opener: Opener, suite: Suite, index: int) -> Place:
+        statement = suite.statements[index]
+        if suite.inline:
+            raise PlaceError("the suite stands on its header's line", "Give it lines of its own.")
+        self._no_semicolon(suite, index)
+        if suite.kind == "class":
+            raise PlaceError("a class body is not a place for a check", "Move it to __init__ or __post_init__.")
+        if suite.kind == "module":
+            self._after_futures(suite, index + 1)
+        if is_docstring(statement) and index == 0 and suite.kind == "function":
+            return self._about(suite.owner, ())
+        dead = isinstance(statement, LEAVING)
+        return Place(suite, index + 1, last_line(statement), False, dead)
+
+    def _no_semicolon(self, suite: Suite, index: int) -> None:
+        statement = suite.statements[index]
+        neighbours = suite.statements[max(0, index - 1) : index] + suite.statements[index + 1 : index + 2]
+        lines = {first_line(statement), last_line(statement)}
+        if any(first_line(other) in lines or last_line(other) in lines for other in neighbours):
+            raise PlaceError("several statements share this line", "Give each statement a line of its own.")
+
+    def _in_brackets(self, opener: Opener) -> Place:
+        for suite in reversed(self.suites):
+            owner = suite.owner
+            if not isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef) or opener.comment.depth != 1:
+                continue
+            if owner.lineno <= opener.line <= suite.header_end:
+                parameter = self._parameter(owner, opener)
+                place = self._about(owner, ())
+                return Place(place.suite, place.index, place.after, True, speaks_of=suite, parameter=parameter)
+        for suite in reversed(self.suites):
+            for index, statement in enumerate(suite.statements):
+                if first_line(statement) <= opener.line <= last_line(statement) and self._ends(statement, opener):
+                    return self._after_statement(opener, suite, index)
+        raise PlaceError(
+            "no statement can stand inside brackets", "Put the annotation on its own line above the statement."
+        )
+
+    def _ends(self, statement: ast.stmt, opener: Opener) -> bool:
+        """Whether only the parenthesis around a statement's value stands below the comment: formatters move a trailing
+        comment inside when they wrap the value of an assignment."""
+        value = getattr(statement, "value", None)
+        if not isinstance(value, ast.expr) or opener.comment.own_line or opener.comment.depth != 1:
+            return False
+        end = characters(self.lines[opener.line - 1], 0, value.end_col_offset)
+        return value.end_lineno == opener.line and len(end) <= opener.comment.column
+
+    @staticmethod
+    def _parameter(function: Function, opener: Opener) -> str:
+        """The parameter that a comment in the signature stands on: the one that ends its line, or begins the next."""
+        spans = parameter_spans(function)
+        if opener.comment.own_line:
+            below = [span for span in spans if span.first > opener.line]
+            if below and (len(below) == 1 or below[1].first > below[0].first):
+                return below[0].name
+            candidates = [span.name for span in below if span.first == below[0].first]
+        else:
+            here = [span.name for span in spans if span.first <= opener.line <= span.last]
+            ends = [span.name for span in spans if span.last == opener.line]
+            if len(ends) == 1 and len(here) == 1:
+                return ends[0]
+            candidates = here
+        named = f"; candidates: {', '.join(candidates)}" if candidates else ""
+        raise PlaceError(
+            f"no single parameter stands on this line{named}",
+            "Give the parameter a line of its own, or name the target.",
+        )
+
+
+@dataclass(frozen=True)
+class Span:
+    """A parameter and the lines from its name to the end of its annotation and default."""
+
+    name: str
+    first: int
+    last: int
+
+
+def parameter_spans(function: Function) -> list[Span]:
+    """Parameters in the order in which they are written."""
+    arguments = function.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    defaults: dict[str, ast.expr] = {}
+    for argument, value in zip(reversed(plain), reversed(arguments.defaults), strict=False):
+        defaults[argument.arg] = value
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if default is not None:
+            defaults[argument.arg] = default
+    every = [*plain, *([arguments.vararg] if arguments.vararg else []), *arguments.kwonlyargs]
+    every += [arguments.kwarg] if arguments.kwarg else []
+    spans = []
+    for argument in every:
+        end = defaults.get(argument.arg, argument)
+        spans.append(Span(argument.arg, argument.lineno, end.end_lineno or argument.lineno))
+    return spans

@@ -1,0 +1,175 @@
+"""The statement lists of a module, with what is known of each: owner, function, header, column."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from codegen.expand.reading.comments import Layout
+from codegen.expand.reading.parsing import Function, first_line, last_line, suites_of
+from codegen.expand.reading.source import column_of, indent_of
+
+SuiteKind = Literal["module", "function", "class", "block"]
+
+
+@dataclass(eq=False)
+class Suite:
+    """One statement list. `clause` is the word of a header that is not its statement's first (else, except …).
+
+    `header_end` is the last line of the header, `outer` its indentation; `inline` means that the statements share
+    that line.
+    `functions` are the enclosing functions, the innermost last.
+    """
+
+    owner: ast.AST
+    statements: list[ast.stmt]
+    kind: SuiteKind
+    functions: tuple[Function, ...]
+    header_end: int
+    column: int
+    indent: str
+    inline: bool
+    clause: str | None = None
+    parent: Suite | None = None
+    outer: str = ""
+    children: list[Suite] = field(default_factory=list)
+
+    @property
+    def unit(self) -> str:
+        """One level of indentation as this suite shows it."""
+        if self.parent is None:
+            return next((child.unit for child in self.children if not child.inline), "    ")
+        inner = self.indent[len(self.outer) :] if self.indent.startswith(self.outer) else ""
+        return inner if inner and not self.inline else "    "
+
+    @property
+    def function(self) -> Function | None:
+        """The innermost function around the statements."""
+        return self.functions[-1] if self.functions else None
+
+    @property
+    def function_name(self) -> str:
+        """What messages call that function: a method whose name begins with `_` says too little without its class."""
+        function = self.function
+        if function is None:
+            return ""
+        suite: Suite | None = self
+        while suite is not None and suite.owner is not function:
+            suite = suite.parent
+        around = suite.parent.owner if suite and suite.parent else None
+        if isinstance(around, ast.ClassDef) and function.name.startswith("_"):
+            return f"{around.name}.{function.name}"
+        return function.name
+
+
+def read_suites(tree: ast.Module, layout: Layout, lines: Sequence[str]) -> Suite:
+    """The module's suite; the others hang below it, in source order."""
+    root = Suite(tree, tree.body, "module", (), 0, 0, "", False)
+    waiting = [root]
+    while waiting:
+        suite = waiting.pop()
+        for statement in suite.statements:
+            for owner, body, clause in _clauses(statement, lines):
+                child = _suite(owner, body, clause, suite, layout, lines)
+                suite.children.append(child)
+                waiting.append(child)
+    return root
+
+
+def _clauses(statement: ast.stmt, lines: Sequence[str]) -> list[tuple[ast.AST, list[ast.stmt], str | None]]:
+    """Suites under one statement, those of `elif` chains at the same level."""
+    found: list[tuple[ast.AST, list[ast.stmt], str | None]] = []
+    waiting: list[tuple[ast.stmt, str | None]] = [(statement, None)]
+    while waiting:
+        node, word = waiting.pop()
+        for owner, suite in suites_of(node):
+            if owner is node and suite is getattr(node, "body", None):
+                found.append((owner, suite, word))
+            elif isinstance(owner, ast.ExceptHandler):
+                found.append((owner, suite, "except"))
+            elif isinstance(owner, ast.match_case):
+                found.append((owner, suite, "case"))
+            elif suite is getattr(node, "finalbody", None):
+                found.append((owner, suite, "finally"))
+            elif isinstance(node, ast.If) and _is_elif(suite, lines):
+                waiting.append((suite[0], "elif"))
+            else:
+                found.append((owner, suite, "else"))
+    return found
+
+
+def _is_elif(suite: list[ast.stmt], lines: Sequence[str]) -> bool:
+    if len(suite) != 1 or not isinstance(suite[0], ast.If):
+        return False
+    return characters(lines[suite[0].lineno - 1], suite[0].col_offset, None).startswith("elif")
+
+
+def characters(line: str, start: int | None, end: int | None) -> str:
+    """Part of a line by the byte offsets that trees carry."""
+    return line.encode("utf-8", "surrogatepass")[start:end].decode("utf-8", "surrogatepass")
+
+
+def _suite(
+    owner: ast.AST,
+    body: list[ast.stmt],
+    clause: str | None,
+    parent: Suite,
+    layout: Layout,
+    lines: Sequence[str],
+) -> Suite:
+    kind: SuiteKind = "block"
+    functions = parent.functions
+    if isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef):
+        kind, functions = "function", (*functions, owner)
+    elif isinstance(owner, ast.ClassDef):
+        kind, functions = "class", ()
+    first = first_line(body[0])
+    line = lines[first - 1]
+    decorated = bool(getattr(body[0], "decorator_list", None))
+    inline = not decorated and characters(line, 0, body[0].col_offset).strip(" \t\f") != ""
+    at = bisect_left(layout.logical_ends, first)
+    header_end = first if inline else (layout.logical_ends[at - 1] if at else 0)
+    outer = indent_of(lines[layout.logical[at - 1].first - 1]) if at else ""
+    return Suite(
+        owner, body, kind, functions, header_end, column_of(line), indent_of(line), inline, clause, parent, outer
+    )
+
+
+def open_suites(root: Suite, line: int) -> list[Suite]:
+    """The suites that may still go on at a line that holds no code, the innermost last."""
+    chain = [root]
+    while True:
+        started = [child for child in chain[-1].children if child.header_end < line and not child.inline]
+        owner = last_before(chain[-1], line)
+        inside = [child for child in started if owner is not None and _under(child, owner)]
+        if not inside:
+            return chain
+        chain.append(inside[-1])
+
+
+def last_before(suite: Suite, line: int) -> ast.stmt | None:
+    """The last statement of a suite that begins before the line."""
+    found = None
+    for statement in suite.statements:
+        if first_line(statement) >= line:
+            break
+        found = statement
+    return found
+
+
+def _under(child: Suite, statement: ast.stmt) -> bool:
+    begin = first_line(child.statements[0])
+    return first_line(statement) <= begin and last_line(child.statements[-1]) <= last_line(statement)
+
+
+def all_suites(root: Suite) -> list[Suite]:
+    """Every suite, outer ones first."""
+    found, waiting = [], [root]
+    while waiting:
+        suite = waiting.pop(0)
+        found.append(suite)
+        waiting.extend(suite.children)
+    return found
