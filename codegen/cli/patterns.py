@@ -15,12 +15,12 @@ from typing import Any
 from codegen.diagnostics import FORMATS, Finding, UsageError, exit_status, render, summary
 from codegen.document.locate import project_root
 from codegen.patterns.arguments import signature
-from codegen.patterns.examples import run_examples
 from codegen.patterns.files import FOLDER
 from codegen.patterns.library import Library, load_library
-from codegen.patterns.model import Example, ExampleResult, Pattern, PatternFileError, UnknownPattern
+from codegen.patterns.model import ExampleResult, Pattern, PatternFileError, RenderError, UnknownPattern
 from codegen.patterns.reference import expansion, update_reference
 from codegen.patterns.scaffold import new_pattern
+from codegen.patterns.testing import last_line, verdict
 
 _ID = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*\Z")
 _TAG = re.compile(r"[A-Z][A-Z0-9]*\Z")
@@ -41,8 +41,9 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     show.add_argument("--json", action="store_true", help="for machines")
     show.set_defaults(run=run_show)
 
-    test = commands.add_parser("test", help="run the examples; exit 1 if one fails")
+    test = commands.add_parser("test", help="run the examples and try the template; exit 1 if one fails")
     test.add_argument("ids", nargs="*", metavar="ID", help="default: all")
+    test.add_argument("--mutate", action="store_true", help="also run them against wrong variants of each condition")
     test.add_argument("--json", action="store_true", help="every example and its outcome, for machines")
     test.add_argument("--format", choices=FORMATS, default="text", help="of the failures")
     test.set_defaults(run=run_test)
@@ -83,7 +84,10 @@ def run_list(args: argparse.Namespace) -> int:
 def run_show(args: argparse.Namespace) -> int:
     """Print all about one pattern."""
     pattern = _get(_library(), args.id)
-    example, code = expansion(pattern)
+    try:
+        example, code = expansion(pattern)
+    except RenderError as error:
+        raise UsageError(f"{pattern.path}: {error}") from error
     if args.json:
         _print_json(_full(pattern) | {"expansion": {"use": example.use, "code": code}})
         return 0
@@ -97,7 +101,7 @@ def run_show(args: argparse.Namespace) -> int:
     print(f"\n# {pattern.tag}: {example.use}\n{code}")
     for case in pattern.examples:
         outcome = "passes" if case.message is None else f"{pattern.error}: {case.message}"
-        print(f"{case.use} with {_last_line(case)}\n    {outcome}")
+        print(f"{case.use} with {last_line(case)}\n    {outcome}")
     print(f"\n{pattern.path}", file=sys.stderr)
     return 0
 
@@ -111,12 +115,13 @@ def run_test(args: argparse.Namespace) -> int:
         print(render(error.findings, "json" if args.json else args.format), end="")
         print(summary(error.findings), file=sys.stderr)
         return exit_status(error.findings)
-    results = [result for pattern in chosen for result in run_examples(pattern)]
-    paths = {pattern.id: str(pattern.path) for pattern in chosen}
+    verdicts = [verdict(pattern, args.mutate) for pattern in chosen]
+    results = [result for each in verdicts for result in each.results]
     counts = {status: sum(r.status == status for r in results) for status in ("passed", "failed", "skipped")}
-    findings = [_failure(r, paths[r.pattern]) for r in results if r.status == "failed"]
+    findings = [finding for each in verdicts for finding in each.findings]
     if args.json:
-        _print_json({"patterns": len(chosen), **counts, "examples": [_outcome(r) for r in results]})
+        found = json.loads(render(findings, "json"))
+        _print_json({"patterns": len(chosen), **counts, "examples": [_outcome(r) for r in results], "findings": found})
     else:
         print(render(findings, args.format), end="")
     for reason in sorted({r.detail for r in results if r.status == "skipped"}):
@@ -159,7 +164,10 @@ def run_reference(args: argparse.Namespace) -> int:
         page = args.page.read_text(encoding="utf-8") if args.page.exists() else ""
     except UnicodeDecodeError as error:
         raise UsageError(f"{args.page}: byte {error.start} is not UTF-8; name a Markdown page") from error
-    wanted = update_reference(page, _library())
+    try:
+        wanted = update_reference(page, _library())
+    except RenderError as error:
+        raise UsageError(f"{error}; run `codegen patterns test`") from error
     if wanted == page:
         return 0
     if args.check:
@@ -197,16 +205,6 @@ def _outcome(result: ExampleResult) -> dict[str, Any]:
         "pattern": result.pattern, "line": example.line, "use": example.use, "given": example.given,
         "message": example.message, "status": result.status, "detail": result.detail,
     }  # fmt: skip
-
-
-def _failure(result: ExampleResult, path: str) -> Finding:
-    message = f"{result.example.use} with {_last_line(result.example)}: {result.detail}"
-    fix = "Correct the pattern, or the example if it expects the wrong thing."
-    return Finding(path, result.example.line, 1, "pattern-example", message, fix=fix)
-
-
-def _last_line(example: Example) -> str:
-    return example.given.rpartition("\n")[2] or "nothing"
 
 
 def _print_json(value: Any) -> None:

@@ -6,8 +6,13 @@ case runs in a function of its own, in a fresh namespace.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import signal
 import textwrap
+import threading
+from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 from codegen.patterns.arguments import parse_use
@@ -15,6 +20,11 @@ from codegen.patterns.model import Bound, Example, ExampleResult, Pattern, Site
 from codegen.patterns.render import render
 
 FUNCTION = "check"
+MAX_SECONDS = 10.0
+
+
+class Overdue(BaseException):
+    """An example ran for longer than MAX_SECONDS. No Exception, so that no `except` of an example swallows it."""
 
 
 def run_examples(pattern: Pattern) -> list[ExampleResult]:
@@ -44,7 +54,10 @@ def render_example(pattern: Pattern, example: Example) -> str:
 
 
 def run_example(pattern: Pattern, example: Example, rendered: str | None = None) -> ExampleResult:
-    """Run one case; `rendered` replaces what the pattern gives, so that a test can try a wrong check."""
+    """Run one case; `rendered` replaces what the pattern gives, so that a test can try a wrong check.
+
+    Raises RenderError when the pattern gives no code.
+    """
     missing = [name for name in example.needs if importlib.util.find_spec(name) is None]
     if missing:
         return ExampleResult(pattern.id, example, "skipped", f"{', '.join(missing)} is not installed")
@@ -53,13 +66,35 @@ def run_example(pattern: Pattern, example: Example, rendered: str | None = None)
 
     namespace: dict[str, Any] = {"__name__": f"example_of_{pattern.id}"}
     try:
-        exec(compile(code, f"<{pattern.id}, line {example.line}>", "exec"), namespace)
-        outcome = namespace[FUNCTION]()
-        if example.is_async:
-            asyncio.run(outcome)
-    except Exception as error:  # noqa: BLE001 - an example may raise anything; the judge reports what it was
+        with _deadline(MAX_SECONDS):
+            exec(compile(code, f"<{pattern.id}, line {example.line}>", "exec"), namespace)
+            outcome = namespace[FUNCTION]()
+            if example.is_async:
+                asyncio.run(outcome)
+    except Overdue:
+        return ExampleResult(pattern.id, example, "failed", f"did not end within {MAX_SECONDS:g} s")
+    except (Exception, SystemExit, GeneratorExit) as error:  # noqa: BLE001 - an example may raise anything; the judge says what
         return _judge(pattern, example, error)
     return _judge(pattern, example, None)
+
+
+@contextlib.contextmanager
+def _deadline(seconds: float) -> Iterator[None]:
+    """Interrupt the code inside after that time. Only a main thread can be interrupted; elsewhere there is no limit."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise Overdue
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    rest, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, rest, interval)
+        signal.signal(signal.SIGALRM, before)
 
 
 def program(pattern: Pattern, example: Example, rendered: str) -> str:
@@ -69,7 +104,7 @@ def program(pattern: Pattern, example: Example, rendered: str) -> str:
     return "\n".join([*pattern.imports, f"{start} {FUNCTION}():", textwrap.indent(body, "    "), ""])
 
 
-def _judge(pattern: Pattern, example: Example, error: Exception | None) -> ExampleResult:
+def _judge(pattern: Pattern, example: Example, error: BaseException | None) -> ExampleResult:
     bound = parse_use(pattern, example.use)
     wanted = (bound.error or pattern.error).rpartition(".")[2]
     detail = ""
@@ -84,6 +119,6 @@ def _judge(pattern: Pattern, example: Example, error: Exception | None) -> Examp
     return ExampleResult(pattern.id, example, "failed" if detail else "passed", detail)
 
 
-def _text(error: Exception) -> str:
+def _text(error: BaseException) -> str:
     """The message as raised; `str` would quote that of a KeyError."""
     return str(error.args[0]) if len(error.args) == 1 else str(error)

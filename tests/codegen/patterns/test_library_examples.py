@@ -8,8 +8,8 @@ import pytest
 
 from codegen.patterns import Pattern, load_library, run_examples
 from codegen.patterns.examples import render_example, run_example
-from codegen.patterns.model import Example
-from tests.codegen.patterns.mutants import mutants
+from codegen.patterns.mutation import branch_mutants, mutants, survivors
+from codegen.patterns.trials import troubles
 
 PATTERNS = list(load_library())
 
@@ -22,16 +22,18 @@ def test_each_example_holds(pattern: Pattern) -> None:
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda p: p.id)
 def test_a_weakened_check_fails_an_example(pattern: Pattern) -> None:
-    survivors = []
-    annotations: dict[object, list[Example]] = {}
-    for example in pattern.examples:
-        annotations.setdefault((example.use, example.each, example.note), []).append(example)
-    for examples in annotations.values():
-        for what, source in mutants(render_example(pattern, examples[0])):
-            results = [run_example(pattern, example, source) for example in examples]
-            if all(result.status == "passed" for result in results):
-                survivors.append(f"{examples[0].use}: {what}")
-    assert not survivors
+    assert not survivors(pattern)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda p: p.id)
+def test_no_trial_finds_trouble_with_a_shipped_pattern(pattern: Pattern) -> None:
+    assert not troubles(pattern)
+
+
+def test_the_shipped_patterns_are_tried_with_more_than_500_wrong_variants() -> None:
+    uses = {(p.id, e.use, e.each, e.note): (p, e) for p in PATTERNS for e in p.examples}
+    checks = sum(len(list(mutants(render_example(p, e)))) for p, e in uses.values())
+    assert checks + sum(len(list(branch_mutants(p))) for p in PATTERNS) > 500
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda p: p.id)
