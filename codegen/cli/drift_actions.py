@@ -92,24 +92,36 @@ def _line(report: DriftReport) -> str:
     coverage = report.coverage
     share = f" ({100 * coverage.covered_count / coverage.total:.0f} %)" if coverage.total else ""
     pending = f", {len(report.pending)} entries not started" if report.pending else ""
+    inside = f"; {len(coverage.inside)} more public names stay inside (`surface: all`)" if coverage.inside else ""
     return (
         f"{report.document}: {coverage.covered_count}/{coverage.total} public callables covered{share}, "
-        f"{report.compared} definitions compared{pending}"
+        f"{report.compared} definitions compared{pending}{inside}"
     )
 
 
 def _as_json(report: DriftReport) -> dict[str, Any]:
     coverage = report.coverage
+    uncovered = coverage.uncovered
     modules = {
-        name: {"covered": list(covered), "uncovered": list(coverage.uncovered[name])}
+        name: {"covered": list(covered), "uncovered": list(uncovered[name])}
         for name, covered in coverage.covered.items()
     }
+    names = [
+        {
+            "name": each.name,
+            "defined": each.place.full_name,
+            "why": each.why,
+            "covered": each.place.full_name in coverage.documented,
+        }
+        for each in coverage.reached
+    ]
+    counts = {"covered": coverage.covered_count, "total": coverage.total, "inside": list(coverage.inside)}
     return {
         "document": report.document,
         "clean": report.is_clean,
         "compared": report.compared,
         "pending": list(report.pending),
-        "coverage": {"covered": coverage.covered_count, "total": coverage.total, "modules": modules},
+        "coverage": {**counts, "modules": modules, "names": names},
         "findings": [asdict(finding) for finding in report.findings],
     }
 

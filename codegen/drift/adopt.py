@@ -15,9 +15,9 @@ from codegen.diagnostics import UsageError
 from codegen.drift.calls import CallGraph
 from codegen.drift.code import Code, Module, Place
 from codegen.drift.raises import constructed
-from codegen.drift.report import public_callables
 from codegen.drift.signatures import Definition
 from codegen.drift.sketch import Sketcher
+from codegen.drift.surface import public_callables
 
 MAX_FAMILY = 8
 

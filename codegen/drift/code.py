@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -61,7 +61,6 @@ class Module:
     @cached_property
     def imports(self) -> dict[str, str]:
         """Local name → dotted name it stands for, of every import statement in the file."""
-        is_package = self.path.name == "__init__.py"
         found: dict[str, str] = {}
         for node in statements(self.tree.body):
             if isinstance(node, ast.Import):
@@ -69,14 +68,26 @@ class Module:
                     top = alias.name.partition(".")[0]
                     found[alias.asname or top] = alias.name if alias.asname else top
             elif isinstance(node, ast.ImportFrom):
-                base = node.module or ""
-                if node.level:
-                    parts = self.name.split(".")
-                    parts = parts[: len(parts) - node.level + is_package]
-                    base = ".".join([*parts, base] if base else parts)
+                base = self.imported_from(node)
                 for alias in node.names:
-                    found[alias.asname or alias.name] = f"{base}.{alias.name}"
+                    if alias.name != "*":
+                        found[alias.asname or alias.name] = f"{base}.{alias.name}"
         return found
+
+    @cached_property
+    def star_imports(self) -> tuple[str, ...]:
+        """The modules whose public names a `from … import *` of this file takes, in source order."""
+        nodes = [node for node in statements(self.tree.body) if isinstance(node, ast.ImportFrom)]
+        return tuple(self.imported_from(node) for node in nodes if any(alias.name == "*" for alias in node.names))
+
+    def imported_from(self, node: ast.ImportFrom) -> str:
+        """The full dotted name of the module that a `from … import` of this file names."""
+        base = node.module or ""
+        if not node.level:
+            return base
+        parts = self.name.split(".")
+        parts = parts[: len(parts) - node.level + (self.path.name == "__init__.py")]
+        return ".".join([*parts, base] if base else parts)
 
 
 class Code:
@@ -93,8 +104,9 @@ class Code:
             self._modules[name] = self._load(name)
         return self._modules[name]
 
-    def modules_under(self, path: str) -> list[Module]:
-        """Every module of a folder or file named relative to the project, in path order.
+    def modules_under(self, path: str, left_out: Callable[[str], bool] | None = None) -> list[Module]:
+        """Every module of a folder or file named relative to the project, in path order, but for those whose path
+        below the project is `left_out`.
 
         UsageError: there is no such folder or file, or it is outside of the project.
         """
@@ -106,8 +118,30 @@ class Code:
         if not start.exists():
             raise UsageError(f"{path}: no such folder or Python file below {self.root}")
         files = [start] if start.is_file() else sorted(start.rglob("*.py"))
-        names = (self.name_of(file) for file in files if not _is_hidden(file.relative_to(self.root)))
-        return [module for module in map(self.module, names) if module]
+        relative = [file.relative_to(self.root) for file in files]
+        shown = [each for each in relative if not _is_hidden(each)]
+        kept = [each for each in shown if left_out is None or not left_out(each.as_posix())]
+        return [module for module in map(self.module, (self.name_of(self.root / each) for each in kept)) if module]
+
+    def packaged_modules(self, left_out: Callable[[str], bool]) -> list[Module]:
+        """Every module of the project's top-level packages and its top-level modules, also in `src/`; what is no
+        Python is passed over, like what is `left_out`."""
+        found: list[Module] = []
+        for base in (self.root, self.root / "src"):
+            tops = [path.parent for path in sorted(base.glob("*/__init__.py"))] + sorted(base.glob("*.py"))
+            for top in tops:
+                for file in [top] if top.is_file() else sorted(top.rglob("*.py")):
+                    relative = file.relative_to(self.root)
+                    if not _is_hidden(relative) and not left_out(relative.as_posix()):
+                        found += self._readable(self.name_of(file))
+        return found
+
+    def _readable(self, name: str) -> list[Module]:
+        try:
+            module = self.module(name)
+        except UsageError:
+            return []
+        return [module] if module else []
 
     def name_of(self, file: Path) -> str:
         """The dotted name a file is imported by: its path below the project, without a leading `src`."""
@@ -157,6 +191,12 @@ class Code:
                 if self.module(".".join(parts[:cut])):
                     return self._find(".".join(parts[:cut]), ".".join(parts[cut:]), seen)
             return None
+        if not head.startswith("_") and head not in module.definitions:
+            # of two star imports the later one wins
+            for source in reversed(module.star_imports):
+                found = self._find(source, name, seen)
+                if found:
+                    return found
         owner_name, _, last = name.rpartition(".")
         owner = self._find(module_name, owner_name, seen) if owner_name else None
         if owner is None:

@@ -1,8 +1,8 @@
 """Section 5 of a design document against the code it describes.
 
 An entry whose row in Section 6 says NOT_STARTED is pending: its differences are notes. Everything else that differs
-is an error. Coverage counts the public callables (functions, classes, methods; no part private) of the document's
-`roots`: one is covered when some fence of Section 5 defines it.
+is an error. Coverage counts the callables on the surface of the document's `roots` (see `codegen.drift.surface`): one
+is covered when some fence of Section 5 defines it, under whichever of its names.
 """
 
 from __future__ import annotations
@@ -16,18 +16,32 @@ from codegen.diagnostics import Finding, Severity
 from codegen.document.model import Document, Entry
 from codegen.drift import compare as codes
 from codegen.drift.calls import CallGraph
-from codegen.drift.code import Code, Module, Place, is_public_module
+from codegen.drift.code import Code, Place
 from codegen.drift.compare import Strictness, compare
 from codegen.drift.raises import error_differences
 from codegen.drift.section import Documented, documented_definitions, place_of
+from codegen.drift.surface import Reached, has_root, modules_of, surface_of
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Public callables of the roots, and which of them Section 5 defines; by module, dotted names in source order."""
+    """The callables that users reach, and the full names of those that Section 5 defines. `inside` are other public
+    names of public modules, which nobody outside uses."""
 
-    covered: dict[str, tuple[str, ...]]
-    uncovered: dict[str, tuple[str, ...]]
+    reached: tuple[Reached, ...] = ()
+    documented: frozenset[str] = frozenset()
+    inside: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+
+    @property
+    def covered(self) -> dict[str, tuple[str, ...]]:
+        """What Section 5 defines of it: names inside their module, in source order, by the module that defines them."""
+        return self._by_module(True)
+
+    @property
+    def uncovered(self) -> dict[str, tuple[str, ...]]:
+        """What Section 5 does not define of it; keys as in `covered`."""
+        return self._by_module(False)
 
     @property
     def covered_count(self) -> int:
@@ -35,7 +49,15 @@ class Coverage:
 
     @property
     def total(self) -> int:
-        return self.covered_count + sum(map(len, self.uncovered.values()))
+        return len(self.reached)
+
+    def _by_module(self, is_documented: bool) -> dict[str, tuple[str, ...]]:
+        found: dict[str, list[str]] = {name: [] for name in self.modules}
+        for each in self.reached:
+            names = found.setdefault(each.place.module.name, [])
+            if (each.place.full_name in self.documented) is is_documented:
+                names.append(each.place.definition.name)
+        return {module: tuple(names) for module, names in found.items()}
 
 
 @dataclass(frozen=True)
@@ -72,7 +94,7 @@ class _Comparison:
     def __post_init__(self) -> None:
         self.shown = _relative(self.document.path, self.code.root)
         self.pending_ids = frozenset() if self.strict_pending else not_started(self.document)
-        self.roots = root_modules(self.document, self.code)
+        self.roots = modules_of(self.document, self.code)
         self.graph = CallGraph(self.code, self.roots)
 
     def report(self) -> DriftReport:
@@ -173,21 +195,16 @@ class _Comparison:
 
     def _coverage(self, pairs: list[tuple[Documented, Place]]) -> Coverage:
         if self.only is not None:
-            return Coverage({}, {})
+            return Coverage()
         documented = {place.full_name for _, place in pairs}
         self._constructors(documented, pairs)
-        covered: dict[str, tuple[str, ...]] = {}
-        uncovered: dict[str, tuple[str, ...]] = {}
-        for module in self.roots:
-            public = public_callables(module)
-            covered[module.name] = tuple(name for name in public if f"{module.name}.{name}" in documented)
-            uncovered[module.name] = tuple(name for name in public if f"{module.name}.{name}" not in documented)
-            for name in uncovered[module.name]:
-                message = f"{module.name}.{name} is public and Section 5 does not define it"
-                fix = "Document it, or make it private with a leading underscore."
-                line = module.definitions[name].line
-                self.findings.append(Finding(module.shown, line, 1, codes.UNDOCUMENTED, message, "error", fix))
-        return Coverage(covered, uncovered)
+        surface = surface_of(self.document, self.code)
+        for each in surface.reached:
+            if each.place.full_name not in documented:
+                self.findings.append(_undocumented(each))
+        inside = tuple(name for name in surface.inside if name not in documented)
+        modules = tuple(module.name for module in self.roots)
+        return Coverage(surface.reached, frozenset(documented), inside, modules)
 
     def _constructors(self, documented: set[str], pairs: list[tuple[Documented, Place]]) -> None:
         for each, place in pairs:
@@ -199,23 +216,12 @@ class _Comparison:
                 self._add(each.entry, each.line, codes.UNDOCUMENTED, message, "Show `def __init__` in the fence.")
 
 
-def public_callables(module: Module) -> list[str]:
-    """Names of the functions, classes and methods that a module offers, in source order."""
-    if not is_public_module(module.name):
-        return []
-    return [name for name, each in module.definitions.items() if each.is_public]
-
-
-def root_modules(document: Document, code: Code) -> list[Module]:
-    """The modules below a document's roots, in their order; roots without code are left out."""
-    roots = [root for root in document.front.roots if has_root(code, root)]
-    found = {module.name: module for root in roots for module in code.modules_under(root)}
-    return list(found.values())
-
-
-def has_root(code: Code, root: str) -> bool:
-    """Whether there is code at a root yet."""
-    return (code.root / root).exists() or (code.root / f"{root}.py").is_file()
+def _undocumented(each: Reached) -> Finding:
+    place = each.place
+    shown = each.name if each.name == place.full_name else f"{each.name} (defined as {place.full_name})"
+    message = f"{shown} is public and Section 5 does not define it: {each.why}"
+    fix = "Document it, or make it private with a leading underscore."
+    return Finding(place.module.shown, place.definition.line, 1, codes.UNDOCUMENTED, message, "error", fix)
 
 
 def not_started(document: Document) -> frozenset[str]:

@@ -24,10 +24,11 @@ from codegen.drift.compact import compact_function
 from codegen.drift.compare import Strictness, compare
 from codegen.drift.fence_edits import FenceEdits
 from codegen.drift.raises import undocumented_raises
-from codegen.drift.report import DriftReport, drift, not_started, root_modules
+from codegen.drift.report import DriftReport, drift, not_started
 from codegen.drift.section import Documented, documented_definitions, place_of
 from codegen.drift.signatures import Definition
 from codegen.drift.sketch import Sketcher, signature_lines
+from codegen.drift.surface import modules_of
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def _is_short(documented: Documented) -> bool:
 
 def _documented_raises(document: Document, code: Code) -> Iterator[LineEdit]:
     pending = not_started(document)
-    graph = CallGraph(code, root_modules(document, code))
+    graph = CallGraph(code, modules_of(document, code))
     pairs: dict[str, list[tuple[Documented, Place]]] = {}
     for documented in documented_definitions(document)[0]:
         place = place_of(documented, code)

@@ -78,6 +78,7 @@ title: Shelf
 version: 0.1
 status: approved
 roots: [store]
+surface: all
 ---
 # Shelf
 

@@ -9,7 +9,7 @@ import pytest
 
 from codegen.drift import compare as codes
 from codegen.drift.code import Code
-from codegen.drift.report import public_callables
+from codegen.drift.surface import public_callables
 
 if TYPE_CHECKING:
     from pathlib import Path
