@@ -41,13 +41,35 @@ class RolloutOptions:
 
 
 @dataclass(frozen=True)
+class EnvironmentLimits:
+    """Bounds of one process that plays episodes; 0 is no bound. `memory_mib` of address space, `file_mib` a file,
+    `processes` of the user it runs as, `cpu_seconds` over its whole life."""
+
+    memory_mib: int = 0
+    file_mib: int = 0
+    processes: int = 0
+    cpu_seconds: int = 0
+
+
+@dataclass(frozen=True)
 class EnvironmentOptions:
-    """The environment and how many run at once: `workers` processes of `threads` episodes each."""
+    """The environment and where its episodes are played: each of `workers` keeps `processes`, which play at most
+    `episodes_per_process` episodes (0: no bound) with `threads` steps at a time. A process whose episode hangs is
+    replaced, and one with a single episode takes no other along.
+
+    An observation of more than `observation_tokens` (null: rollout.max_context_tokens) keeps its head, its tail or half
+    of both, or ends the episode as truncated. `limits` bound one process.
+    """
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     workers: int = 1
+    processes: int = 2
+    episodes_per_process: int = 0
     threads: int = 64
+    observation_tokens: int | None = None
+    long_observation: Literal["head", "tail", "both", "end_episode"] = "both"
+    limits: EnvironmentLimits = field(default_factory=EnvironmentLimits)
 
 
 @dataclass(frozen=True)

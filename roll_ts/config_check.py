@@ -49,12 +49,16 @@ def _low_numbers(config: RunConfig) -> list[Problem]:
         ("seed", config.seed, 0),
         ("steps", config.steps, 1),
         ("environment.workers", config.environment.workers, 1),
+        ("environment.processes", config.environment.processes, 1),
+        ("environment.episodes_per_process", config.environment.episodes_per_process, 0),
         ("environment.threads", config.environment.threads, 1),
+        *((f"environment.limits.{name}", value, 0) for name, value in vars(config.environment.limits).items()),
         ("engine.kv_mib", config.engine.kv_mib, 1),
         ("engine.block_size", config.engine.block_size, 1),
         ("weights.canary_tokens", config.weights.canary_tokens, 1),
         ("replay_check.episodes", config.replay_check.episodes, 1),
         ("ray.object_store_mib", config.ray.object_store_mib, 80),
+        *(("environment.observation_tokens", n, 1) for n in [config.environment.observation_tokens] if n is not None),
         *((f"replay_check.versions[{i}]", v, 0) for i, v in enumerate(config.replay_check.versions)),
     ]
     found = [

@@ -16,21 +16,19 @@ from typing import Any
 import ray
 from ray.exceptions import RayActorError, RayTaskError
 
-from roll_ts.config import EnvironmentOptions, RunConfig
+from roll_ts.config import RunConfig
 from roll_ts.core import alphabet as a
 from roll_ts.engines import protocol
 from roll_ts.engines.protocol import Canary, Request, Sampling
 from roll_ts.runtime._devices import engine_config, engine_environment
 from roll_ts.runtime._transfer import Route, TransferPlan
 from roll_ts.runtime.engine_actor import Booted, start_engine
-from roll_ts.runtime.environment_worker import Reply, Step, start_workers
 from roll_ts.runtime.sample_store import SampleStore
 from roll_ts.runtime.trainer_actor import Published, start_trainers
 from roll_ts.trainers.protocol import TrainerConfig
 
 Post = Callable[[a.Event], None]
 POLL_S = 1.0
-MAX_WORKER_DEATHS = 3
 CANARY_PROMPT = tuple(range(1, 9))
 
 
@@ -214,65 +212,6 @@ class TrainerParty:
             if token != wanted:
                 break
         return gap
-
-
-class EnvironmentParty:
-    """The environment workers; a trajectory stays with one of them. `owed`: steps without a reply, by worker."""
-
-    def __init__(self, options: EnvironmentOptions, post: Post) -> None:
-        self._options, self._post = options, post
-        self._workers = self._start(options.workers)
-        self._owed: list[dict[int, a.StepEnvironment]] = [{} for _ in self._workers]
-
-    def _start(self, count: int) -> list[Any]:
-        return start_workers(self._options.name, self._options.arguments, count, self._options.threads)
-
-    async def submit(self, steps: Sequence[tuple[a.StepEnvironment, str]]) -> None:
-        """Send steps, each with the text of the reply it acts on."""
-        for index, worker in enumerate(self._workers):
-            own = [(step, text) for step, text in steps if step.trajectory % len(self._workers) == index]
-            if not own:
-                continue
-            self._owed[index] |= {step.id: step for step, _ in own}
-            calls = [Step(step.id, step.trajectory, step.turn, step.seed, text) for step, text in own]
-            try:
-                await worker.submit.options(concurrency_group="data").remote(calls)
-            except RayActorError:
-                continue  # whoever listens to this worker hears of it, and answers for all that it owes
-
-    async def cancel(self, trajectory: int) -> None:
-        """Close the trajectory's environment; a worker that is gone has closed it."""
-        worker = self._workers[trajectory % len(self._workers)]
-        with contextlib.suppress(RayActorError):
-            await worker.cancel.options(concurrency_group="data").remote([trajectory])
-
-    async def listen(self, heard: Callable[[Reply], None]) -> None:
-        """Hear all workers until the run ends. Raises RayActorError when a worker dies too often."""
-        await asyncio.gather(*(self._listen(index, heard) for index in range(len(self._workers))))
-
-    def kill(self) -> None:
-        """End all workers at once."""
-        for worker in self._workers:
-            ray.kill(worker)
-
-    async def _listen(self, index: int, heard: Callable[[Reply], None]) -> None:
-        deaths = 0
-        while True:
-            try:
-                poll = self._workers[index].next_replies.options(concurrency_group="poll")
-                replies = await poll.remote(POLL_S)
-            except RayActorError as error:
-                deaths += 1
-                if deaths > MAX_WORKER_DEATHS:
-                    raise
-                [self._workers[index]] = self._start(1)
-                owed, self._owed[index] = self._owed[index], {}
-                for step in owed.values():
-                    heard(Reply(step.id, step.trajectory, step.turn, error=f"worker died: {why(error)}"))
-                continue
-            for reply in replies:
-                self._owed[index].pop(reply.command, None)
-                heard(reply)
 
 
 def _runs(pid: int) -> bool:

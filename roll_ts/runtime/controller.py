@@ -23,7 +23,9 @@ from roll_ts.core import alphabet as a
 from roll_ts.core.scheduler import Scheduler
 from roll_ts.observe.journal import JournalWriter
 from roll_ts.runtime._handlers import obey
-from roll_ts.runtime._parties import EngineParty, EnvironmentParty, TrainerParty
+from roll_ts.runtime._parties import EngineParty, TrainerParty
+from roll_ts.runtime.environment_worker import Reply
+from roll_ts.runtime.environments import EnvironmentParty
 from roll_ts.runtime.sample_store import SampleStore
 
 Watcher = Callable[[float, a.Event, Sequence[a.Command]], None]
@@ -45,7 +47,7 @@ class Controller:
         self.store, self.journal, self.watchers = store, journal, list(watchers)
         self.trainer = TrainerParty(config, model)
         self._events: asyncio.Queue[a.Event] = asyncio.Queue()
-        self.environments = EnvironmentParty(config.environment, self.post)
+        self.environments = EnvironmentParty(config, model)
         self.engines: dict[int, EngineParty] = {}
         self.finish: a.Finish | None = None
         self._began = time.monotonic()
@@ -116,20 +118,16 @@ class Controller:
             requests = [(command, self.store.begin(command)) for command in dispatches]
             self.spawn(self.engines[rank].submit(requests))
         if steps:
-            replies = [(step, self.store.reply(step.trajectory) if step.turn else "") for step in steps]
+            replies = [(step, self.store.reply(step.trajectory) if step.turn else []) for step in steps]
             self.spawn(self.environments.submit(replies))
 
-    def _heard(self, reply: Any) -> None:
+    def _heard(self, reply: Reply) -> None:
         """One reply of an environment: into the store, then to the scheduler."""
         place = {"command": reply.command, "trajectory": reply.trajectory, "turn": reply.turn}
-        try:
-            length = 0 if reply.error or reply.done else self.store.observe(reply.trajectory, reply.turn, reply.text)
-        except ValueError as error:
-            self.post(a.EnvironmentFailed(**place, error=f"its text cannot be expressed in tokens: {error}"))
-            return
-        if reply.error:
+        if reply.error is not None:
             self.post(a.EnvironmentFailed(**place, error=reply.error))
             return
+        length = 0 if reply.done else self.store.observe(reply.trajectory, reply.turn, reply.tokens)
         self.post(
             a.EnvironmentReplied(
                 **place, context_tokens=length, done=reply.done, reward=reply.reward, success=reply.success

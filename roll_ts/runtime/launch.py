@@ -112,7 +112,7 @@ def _control(
 ) -> a.Finish | None:
     settings = config.settings()
     header = Header(settings, config.policy, config.seed, "ray", _versions(), {"name": config.name})
-    store = SampleStore(load_tokenizer(model), folder / "samples.jsonl")
+    store = SampleStore(load_tokenizer(model).eos_id, folder / "samples.jsonl")
     with JournalWriter(folder / "journal.jsonl", header, flush_after=0.0) as journal:
         scheduler = Scheduler(settings, make_policy(config.policy))
         controller = Controller(config, model, scheduler, store, journal)

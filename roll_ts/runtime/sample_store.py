@@ -16,7 +16,6 @@ from typing import IO, Any
 from roll_ts.core.alphabet import Assignment, AttemptId, Dispatch, Settled
 from roll_ts.core.trajectories import Outcome
 from roll_ts.observe.journal import JournalError
-from roll_ts.runtime._text import Tokenizer
 from roll_ts.trainers.sample import Sample, SampleBuilder
 
 
@@ -30,29 +29,21 @@ class _Stream:
 
 
 class SampleStore:
-    """All open trajectories in memory, everything ever received in the file at `path` (None: no file)."""
+    """All open trajectories in memory, everything ever received in the file at `path` (None: no file). `eos_id` is the
+    token that ends a reply."""
 
-    def __init__(self, tokenizer: Tokenizer, path: Path | None) -> None:
-        self._tokenizer = tokenizer
+    def __init__(self, eos_id: int, path: Path | None) -> None:
+        self.eos_id = eos_id
         self._streams: dict[int, _Stream] = {}
         self._open: dict[str, int] = {}
         self._file: IO[str] | None = None if path is None else path.open("x", encoding="utf-8")
 
-    @property
-    def eos_id(self) -> int:
-        """The token that ends a reply."""
-        return self._tokenizer.eos_id
-
-    def observe(self, trajectory: int, turn: int, text: str) -> int:
-        """Append an observation; returns the length of the next turn's context in tokens.
-
-        Raises ValueError when the tokenizer cannot express the text.
-        """
-        tokens = self._tokenizer.encode(text)
+    def observe(self, trajectory: int, turn: int, tokens: Sequence[int]) -> int:
+        """Append an observation; returns the length of the next turn's context in tokens."""
         stream = self._streams.setdefault(trajectory, _Stream())
         stream.builder.give(tokens)
         stream.reply_from = len(stream.builder)
-        self._write({"trajectory": trajectory, "turn": turn, "given": tokens})
+        self._write({"trajectory": trajectory, "turn": turn, "given": list(tokens)})
         return len(stream.builder)
 
     def begin(self, command: Dispatch) -> list[int]:
@@ -101,10 +92,10 @@ class SampleStore:
             if self._open.pop(str(attempt), None) is not None:
                 self._write({"attempt": str(attempt), "tokens": [], "logprobs": [], "last": True, "lost": True})
 
-    def reply(self, trajectory: int) -> str:
-        """The text that the present turn's reply says."""
+    def reply(self, trajectory: int) -> list[int]:
+        """The tokens of the present turn's reply."""
         stream = self._streams[trajectory]
-        return self._tokenizer.decode(stream.builder.tokens[stream.reply_from :])
+        return stream.builder.tokens[stream.reply_from :]
 
     def settle(self, notice: Settled) -> None:
         """Note the outcome; the stream of a trajectory that will not be trained on is dropped from memory."""

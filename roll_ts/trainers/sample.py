@@ -186,12 +186,19 @@ class SampleBuilder:
         turns: int = 0,
         extra: Mapping[str, Any] | None = None,
     ) -> Sample:
-        """The finished sample; raises ValueError if an invariant of `Sample` does not hold."""
+        """The finished sample; raises ValueError if an invariant of `Sample` does not hold.
+
+        What was given after the last generated token is left out: nothing is trained on it or depends on it, and an
+        observation that overflowed the context would make the sample longer than the model may see.
+        """
+        end = len(self.tokens)
+        while end > 1 and not self.loss_mask[end - 1]:
+            end -= 1
         return Sample(
-            np.array(self.tokens, np.int32),
-            np.array(self.loss_mask, np.bool_),
-            np.array(self.logprobs, np.float32),
-            np.array(self.versions, np.int32),
+            np.array(self.tokens[:end], np.int32),
+            np.array(self.loss_mask[:end], np.bool_),
+            np.array(self.logprobs[:end], np.float32),
+            np.array(self.versions[:end], np.int32),
             group=group,
             trajectory=trajectory,
             reward=reward,

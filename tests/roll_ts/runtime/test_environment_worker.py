@@ -1,107 +1,117 @@
-"""The environment worker, in this process: order, errors, cancellation."""
+"""The environment worker, in this process: tokens in, tokens out, and what it had to put right."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from roll_ts.envs.protocol import EnvSpec
-from roll_ts.runtime.environment_worker import EnvironmentWorker, Reply, Step
+from roll_ts.envs.hosting.wire import Limits
+from roll_ts.envs.tokenizer import CharTokenizer
+from roll_ts.runtime.environment_worker import EnvironmentWorker, Reply, Step, WorkerOptions, cut_tokens
 
-
-class Scripted:
-    """Counts its steps; the action says what it does: "wait" blocks until released, "break" raises, "end" ends."""
-
-    gate = threading.Event()
-    closed = 0
-
-    def reset(self, seed: int) -> tuple[str, dict[str, Any]]:
-        self.steps = 0
-        return f"seed {seed}", {"success": False}
-
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        self.steps += 1
-        if action == "wait":
-            assert Scripted.gate.wait(10)
-        if action == "break":
-            raise OSError("sandbox lost")
-        return f"step {self.steps}", 0.5, action == "end", False, {"success": action == "end"}
-
-    def close(self) -> None:
-        Scripted.closed += 1
-
-
-SPEC = EnvSpec("scripted", Scripted, "")
+ALPHABET = "".join(sorted(set("abcdefghijklmnopqrstuvwxyz 0123456789")))
+TOKENS = CharTokenizer(ALPHABET)
+Make = Callable[..., EnvironmentWorker]
 
 
 @pytest.fixture
-def worker() -> Iterator[EnvironmentWorker]:
-    Scripted.gate.clear()
-    Scripted.closed = 0
-    yield EnvironmentWorker(f"{__name__}:SPEC", {}, 4)
-    Scripted.gate.set()
+def make(tmp_path: Path) -> Iterator[Make]:
+    TOKENS.save(tmp_path)
+    made: list[EnvironmentWorker] = []
 
+    def worker(**changes: object) -> EnvironmentWorker:
+        options = {
+            "name": "tests.roll_ts.envs.hosting.troubled:SPEC",
+            "arguments": {},
+            "tokenizer": str(tmp_path),
+            "processes": 1,
+            "threads": 4,
+            "episodes": 0,
+            "observation_tokens": 100,
+            "keep": "both",
+            "limits": Limits(),
+        }
+        made.append(EnvironmentWorker(WorkerOptions(**{**options, **changes})))  # type: ignore[arg-type]
+        return made[-1]
 
-def take(worker: EnvironmentWorker, count: int) -> list[Reply]:
-    replies: list[Reply] = []
-    until = time.monotonic() + 10
-    while len(replies) < count and time.monotonic() < until:
-        replies += worker.next_replies(0.1)
-    assert len(replies) == count
-    return replies
+    yield worker
+    for each in made:
+        each.close()
 
 
 def play(worker: EnvironmentWorker, *steps: Step) -> list[Reply]:
     worker.submit(steps)
-    return take(worker, len(steps))
+    replies: list[Reply] = []
+    until = time.monotonic() + 30
+    while len(replies) < len(steps):
+        assert time.monotonic() < until, "a reply is missing"
+        replies += worker.next_replies(0.1)
+    return replies
 
 
-def test_an_episode_accumulates_its_reward_and_ends_once(worker: EnvironmentWorker) -> None:
+def act(number: int, trajectory: int, turn: int, action: str) -> Step:
+    return Step(number, trajectory, turn, action=TOKENS.encode(action))
+
+
+def test_an_episode_accumulates_its_reward_and_ends_once(make: Make) -> None:
+    worker = make()
     [first] = play(worker, Step(1, 9, 0, seed=4))
-    assert (first.text, first.done, first.reward) == ("seed 4", False, 0.0)
-    [second] = play(worker, Step(2, 9, 1, action="go"))
-    [third] = play(worker, Step(3, 9, 2, action="end"))
+    assert TOKENS.decode(first.tokens).startswith("seed 4")
+    assert (first.done, first.reward) == (False, 0.0)
+    [second] = play(worker, act(2, 9, 1, "go"))
+    [third] = play(worker, act(3, 9, 2, "end"))
     assert (second.reward, third.reward, third.done, third.success) == (0.5, 1.0, True, True)
-    assert Scripted.closed == 1
 
 
-def test_a_slow_environment_holds_up_no_other(worker: EnvironmentWorker) -> None:
-    play(worker, Step(1, 1, 0), Step(2, 2, 0))
-    worker.submit([Step(3, 1, 1, action="wait")])
-    [quick] = play(worker, Step(4, 2, 1, action="go"))
-    assert quick.trajectory == 2
-    Scripted.gate.set()
-    assert take(worker, 1)[0].trajectory == 1
-
-
-def test_whatever_an_environment_raises_is_a_reply_that_says_so(worker: EnvironmentWorker) -> None:
+def test_whatever_an_environment_raises_is_a_reply_that_says_so_and_is_noted(make: Make) -> None:
+    worker = make()
     play(worker, Step(1, 1, 0))
-    [broken] = play(worker, Step(2, 1, 1, action="break"))
-    assert broken.error == "OSError: sandbox lost" and broken.command == 2
-    assert Scripted.closed == 1
+    [broken] = play(worker, act(2, 1, 1, "raise"))
+    assert broken.error == "OSError: sandbox lost"
+    assert worker.notes()["void"] == (1, "OSError: sandbox lost")
 
 
-def test_a_cancelled_episode_never_replies_again_and_is_closed(worker: EnvironmentWorker) -> None:
+def test_a_cancelled_episode_never_replies_again(make: Make) -> None:
+    worker = make()
     play(worker, Step(1, 1, 0))
-    worker.submit([Step(2, 1, 1, action="wait")])
+    worker.submit([act(2, 1, 1, "hang")])
     worker.cancel([1])
-    Scripted.gate.set()
-    assert worker.next_replies(0.2) == []
-    until = time.monotonic() + 5
-    while Scripted.closed < 1 and time.monotonic() < until:
-        time.sleep(0.01)
-    assert Scripted.closed == 1
+    assert worker.next_replies(0.5) == []
 
 
-def test_a_step_of_an_episode_that_is_not_here_is_an_error_reply(worker: EnvironmentWorker) -> None:
-    [reply] = play(worker, Step(1, 5, 3, action="go"))
-    assert reply.error is not None and "does not know" in reply.error
+@pytest.mark.parametrize("keep", ["head", "tail", "both"])
+def test_a_long_observation_keeps_as_many_tokens_as_are_allowed(make: Make, keep: str) -> None:
+    worker = make(observation_tokens=11, keep=keep)
+    play(worker, Step(1, 1, 0))
+    [reply] = play(worker, act(2, 1, 1, "huge"))
+    assert len(reply.tokens) == 11
+    assert worker.notes()["observation cut"][0] == 2, "the prompt was cut, too"
 
 
-def test_a_worker_without_threads_is_refused() -> None:
-    with pytest.raises(ValueError, match="threads"):
-        EnvironmentWorker("scripted", {}, 0)
+def test_a_long_observation_ends_the_episode_where_that_is_wanted_but_a_long_prompt_does_not(make: Make) -> None:
+    worker = make(observation_tokens=11, keep="end_episode")
+    [first] = play(worker, Step(1, 1, 0, seed=123456))
+    assert len(first.tokens) == 11
+    assert not first.done
+    [reply] = play(worker, act(2, 1, 1, "huge"))
+    assert reply.done
+    assert reply.error is None
+
+
+def test_a_text_that_has_no_tokens_voids_the_episode(make: Make, tmp_path: Path) -> None:
+    CharTokenizer("abc").save(tmp_path)
+    [reply] = play(make(), Step(1, 1, 0))
+    assert reply.error is not None
+    assert "cannot be expressed in tokens" in reply.error
+
+
+@pytest.mark.parametrize(
+    ("keep", "expected"), [("head", [0, 1, 2]), ("tail", [7, 8, 9]), ("both", [0, 1, 9]), ("end_episode", [0, 1, 9])]
+)
+def test_what_is_kept_of_ten_tokens_when_three_are_allowed(keep: str, expected: list[int]) -> None:
+    assert cut_tokens(list(range(10)), 3, keep) == expected  # type: ignore[arg-type]
+    assert cut_tokens([1, 2, 3], 3, keep) == [1, 2, 3]  # type: ignore[arg-type]
+    assert len(cut_tokens([1, 2, 3], 1, keep)) == 1  # type: ignore[arg-type]

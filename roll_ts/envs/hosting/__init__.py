@@ -1,0 +1,1 @@
+"""Environments in processes of their own, which can be ended: a hung or dying environment takes nothing else along."""
