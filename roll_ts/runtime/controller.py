@@ -88,6 +88,7 @@ class Controller:
             self.post(a.TrajectoriesWanted(until=self.config.steps))
             while self.finish is None:
                 self._take(await self._events.get())
+            await self.environments.write_notes(self.config.folder / "environments.json")
             for task in list(self._running):
                 task.cancel()
             if self._timer is not None:

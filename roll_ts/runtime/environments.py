@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -54,13 +55,15 @@ class EnvironmentParty:
         """Hear all workers until the run ends."""
         await asyncio.gather(*(self._listen(index, heard) for index in range(len(self._workers))))
 
-    async def notes(self) -> list[dict[str, tuple[int, str]]]:
-        """What each living worker had to put right so far."""
-        found = []
+    async def write_notes(self, path: Path) -> None:
+        """Write what the living workers had to put right: how often each kind came, and the first example."""
+        total: dict[str, dict[str, Any]] = {}
         for worker in self._workers:
             with contextlib.suppress(RayActorError):
-                found.append(await worker.notes.options(concurrency_group="data").remote())
-        return found
+                for kind, (count, first) in (await worker.notes.options(concurrency_group="data").remote()).items():
+                    row = total.setdefault(kind, {"count": 0, "first": first})
+                    row["count"] += count
+        path.write_text(json.dumps(total, indent=2) + "\n", encoding="utf-8")
 
     def kill(self) -> None:
         """End all workers at once; the kernel ends the processes that they keep."""

@@ -177,7 +177,7 @@ class Hosts:
     def _seat(self) -> None:
         """Give waiting episodes their process: the ready one with the fewest.
 
-        None goes where a cancelled episode has not returned yet: should that one hang, its threads may be all there are.
+        None goes where a cancelled episode has not returned yet: should that one hang, it may hold all threads.
         """
         while self._queue:
             usable = [p for p in self._processes if p.ready and p.retire_by is None and not p.closing]
