@@ -8,6 +8,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import ray
 from ray.exceptions import RayActorError
