@@ -13,7 +13,7 @@ from codegen.diagnostics import FORMATS, Finding, UsageError, exit_status, rende
 from codegen.document.codebase import Codebase
 from codegen.document.lint import lint
 from codegen.document.lint.fixes import fix
-from codegen.document.locate import project_root
+from codegen.document.locate import document_paths, project_root
 from codegen.document.model import Document
 from codegen.document.parse import read_document
 from codegen.document.store import write_document
@@ -55,6 +55,8 @@ def run_lint(args: argparse.Namespace) -> int:
         project = project_root(document.path)
         code = None if args.no_code else Codebase(project)
         findings += lint(document, code, _annotation_check(project))
+    if documents:
+        findings += _constraints(documents)
     if args.unmanaged:
         findings += _unmanaged([Path(path) for path in args.unmanaged])
     print(render(findings, args.format), end="")
@@ -74,6 +76,29 @@ def _annotation_check(project: Path) -> Callable[[Document], Iterable[Finding]]:
         *check_annotations(document, library, marks),
         *check_extracted(document, project, marks),
     )
+
+
+def _constraints(documents: list[Document]) -> list[Finding]:
+    """What constraints say of these documents; those of the other documents of their projects count too."""
+    from codegen.constraints.check import check
+    from codegen.patterns import load_library
+
+    by_project: dict[Path, list[Document]] = {}
+    for document in documents:
+        by_project.setdefault(project_root(document.path), []).append(document)
+    findings: list[Finding] = []
+    for project, judged in by_project.items():
+        paths = {document.path.resolve() for document in judged}
+        others = [path for path in document_paths(project) if path.resolve() not in paths]
+        together = [*judged, *map(read_document, others)]
+        found = check(together, load_library(project))
+        findings += [each for each in found if Path(each.path).resolve() in paths or _names(each, judged)]
+    return findings
+
+
+def _names(finding: Finding, judged: list[Document]) -> bool:
+    """Whether a finding at another document's line names one of the documents that are judged."""
+    return any(f"({document.path}:" in finding.message for document in judged)
 
 
 def _mended(document: Document) -> Document:
