@@ -1,8 +1,6 @@
 """What `codegen lint` says about constraints.
 
-CON001 a line that is no constraint; CON002 a name that may be several quantities; CON003 a quantity that is used as two
-kinds; CON004 claims that cannot hold together, the smallest set; CON005 there is no solver, and nothing was solved;
-CON006 not decided in the time.
+What is found is said at a line of a document that carries one of the claims, a decision's or goal's before all others.
 """
 
 from __future__ import annotations
@@ -18,6 +16,14 @@ from codegen.diagnostics import Finding, Severity
 from codegen.document.model import Document
 from codegen.patterns import Library
 
+CODES: dict[str, tuple[Severity, str]] = {
+    "CON001": ("error", "A constraint line that is no constraint"),
+    "CON002": ("error", "A name in a constraint that is the tail of several quantities"),
+    "CON003": ("error", "A quantity that is used as two of number, word and truth value"),
+    "CON004": ("error", "Claims that cannot hold together: the smallest set of them"),
+    "CON005": ("note", "Constraints were read and not solved, because z3 is not installed"),
+    "CON006": ("warning", "The solver did not decide in its two seconds"),
+}
 SECONDS = 2.0
 """How long the solver may take, all claims together."""
 MOST = 20
@@ -40,24 +46,24 @@ class _Check:
         for unread in self.claims.unread:
             if unread.is_ambiguous:
                 fix = "Write more of the name, up to the full dotted one."
-                yield _finding(unread.document, unread.line, "CON002", unread.message, "error", fix)
+                yield _finding(unread.document, unread.line, "CON002", unread.message, fix)
             else:
                 fix = "Write comparisons of names, numbers and words joined by and, or, not; or `state in {a, b}`."
-                yield _finding(unread.document, unread.line, "CON001", unread.message, "error", fix)
+                yield _finding(unread.document, unread.line, "CON001", unread.message, fix)
         lines = [claim for claim in self.claims.claims if claim.is_written]
         if not has_solver():
             if lines:
                 message = f"{len(lines)} constraints were read and not solved: z3 is not installed"
                 fix = "Install the extra: pip install 'roll-ts[smt]'."
-                yield _finding(lines[0].document, lines[0].line, "CON005", message, "note", fix)
+                yield _finding(lines[0].document, lines[0].line, "CON005", message, fix)
             return
         deadline = time.monotonic() + self.seconds
         named = 0
         for group in groups(self.claims.claims):
-            for finding in self._group(group, deadline):
-                named += finding.code == "CON004"
+            for each in self._group(group, deadline):
+                named += each.code == "CON004"
                 if named <= MOST:
-                    yield finding
+                    yield each
 
     def _group(self, group: list[Claim], deadline: float) -> Iterator[Finding]:
         known = self.claims.quantities
@@ -75,7 +81,7 @@ class _Check:
                 others = f"and what shares quantities with it ({len(group) - 1} more) can hold"
                 message = f"{first.who}: z3 did not decide in {self.seconds:g} s whether `{first.text}` {others}"
                 fix = "Avoid products of quantities, or split the constraint."
-                yield _finding(first.document, first.line, "CON006", message, "warning", fix)
+                yield _finding(first.document, first.line, "CON006", message, fix)
                 return
             if not verdict.core:
                 return
@@ -93,7 +99,7 @@ class _Check:
                 claim = ordered[at]
                 message = f"{claim.who}: {found} in `{claim.text}`"
                 fix = "A quantity is a number, a word or a truth value; give one of the two another name."
-                yield _finding(claim.document, claim.line, "CON003", message, "error", fix)
+                yield _finding(claim.document, claim.line, "CON003", message, fix)
                 return
         raise AssertionError(f"no claim explains: {error}")
 
@@ -127,8 +133,8 @@ def _contradiction(core: list[Claim], is_smallest: bool) -> Finding:
     what = "cannot hold" if len(core) == 1 else "cannot hold together"
     size = "" if is_smallest else " (there was no time to look for a smaller set)"
     fix = "Change one of them, or supersede a decision."
-    return _finding(first.document, first.line, "CON004", f"{what}: {said}{size}", "error", fix)
+    return _finding(first.document, first.line, "CON004", f"{what}: {said}{size}", fix)
 
 
-def _finding(document: Document, line: int, code: str, message: str, severity: Severity, fix: str) -> Finding:
-    return Finding(str(document.path), line, 1, code, message, severity, fix)
+def _finding(document: Document, line: int, code: str, message: str, fix: str) -> Finding:
+    return Finding(str(document.path), line, 1, code, message, CODES[code][0], fix)

@@ -238,3 +238,9 @@ def test_lint_names_a_contradiction_and_exits_1(
     monkeypatch.chdir(tmp_path)
     assert main(["lint", "bar"]) == 1
     assert "CON004" in capsys.readouterr().out
+
+
+def test_the_reference_lists_the_codes_of_constraints() -> None:
+    reference = (Path(__file__).parents[3] / "docs" / "documents.md").read_text(encoding="utf-8")
+    rows = reference.partition("| Constraint | Severity | Meaning |\n|---|---|---|\n")[2].partition("\n\n")[0]
+    assert rows.splitlines() == [f"| {code} | {sev} | {meaning} |" for code, (sev, meaning) in checking.CODES.items()]
