@@ -1,18 +1,21 @@
 """Which value an annotation checks, and whether it checks the value or its elements.
 
-In this order: the explicit argument, the parameter that the annotation stands on, at a function's entry its only
-parameter, in a body the name bound just above. Two different answers, or none, are refused with the candidates.
+A target is certain or refused. In this order: the explicit argument; the parameter that the annotation stands on; above
+a `def` and at the head of its body the only parameter besides self; else the name that the statement directly above, in
+the same block, binds. Two names, or none, are refused with the candidates.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from codegen.expand.reading.parsing import Function, own_nodes
+from codegen.expand.meaning.classes import last_word
+from codegen.expand.meaning.types import ONE_PASS, annotation_of, arguments_of, unwrapped
 from codegen.expand.reading.places import Place
-from codegen.expand.reading.scopes import own_parameters, parameters_of
+from codegen.expand.reading.scopes import own_parameters
 from codegen.patterns import Bound, Pattern
 from codegen.patterns.model import Each
 
@@ -23,10 +26,8 @@ _ITEMS = frozenset(
 _MAPPINGS = frozenset(
     {"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "DefaultDict", "OrderedDict", "Counter"}
 )
-_ONE_PASS = frozenset(["Iterable", "Iterator", "Generator", "AsyncIterable", "AsyncIterator", "AsyncGenerator"])
 _NUMBERS = frozenset({"int", "float", "complex"})
 _NONE_TEST = re.compile(r"\{\{\s*(each|target)\s*\}\} is (not )?None")
-_TRANSPARENT = frozenset({"Annotated", "Final", "ClassVar", "Required", "NotRequired"})
 
 
 class TargetError(Exception):
@@ -66,13 +67,13 @@ def _about_value(pattern: Pattern, bound: Bound, shape: _Shape) -> Each | None:
     """ "none" for patterns that ask about a container itself: what type it is, or whether it is None."""
     if _NONE_TEST.search(pattern.template):
         element = shape.element
-        return None if element is not None and _unwrap(element)[1] else "none"
+        return None if element is not None and unwrapped(element)[1] else "none"
     classes = [bound.values[p.name] for p in pattern.parameters if p.type == "type"]
     if not classes:
         return None
-    element = _unwrap(shape.element)[0] if shape.element is not None else None
+    element = unwrapped(shape.element)[0] if shape.element is not None else None
     asked = {node.id for text in classes for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    return None if element is not None and _base(element) in asked else "none"
+    return None if element is not None and last_word(element) in asked else "none"
 
 
 def _infer(pattern: Pattern, place: Place) -> str:
@@ -80,15 +81,15 @@ def _infer(pattern: Pattern, place: Place) -> str:
         return place.parameter
     function = place.function
     parameters = [parameter.arg for parameter in own_parameters(function)] if function else []
-    if place.head or place.speaks_of:
-        candidates = parameters
-    else:
-        above = bound_above(place)
-        candidates = list(dict.fromkeys([*above, *(parameters if len(parameters) == 1 else [])]))
+    # Below the head a parameter is as far away as any other name: code in between may have made something of it, and
+    # a reader takes the annotation for the line above it. So a bare annotation never reaches for the parameter there.
+    candidates = parameters if place.head or place.speaks_of else bound_above(place)
     if len(candidates) == 1:
         return candidates[0]
     if not candidates:
-        raise TargetError(f"{pattern.id} has no target here", f"Name it: {pattern.id}(target, …).")
+        near = bound_by_header(place) or parameters
+        example = near[0] if len(near) == 1 else "target"
+        raise TargetError(f"{pattern.id} has no target here", f"Name it: {pattern.id}({example}, …).")
     raise TargetError(
         f"{pattern.id} could mean {', '.join(candidates[:-1])} or {candidates[-1]}",
         f"Name the target: {pattern.id}({candidates[0]}, …).",
@@ -96,17 +97,30 @@ def _infer(pattern: Pattern, place: Place) -> str:
 
 
 def bound_above(place: Place) -> list[str]:
-    """Names that the statement just above binds."""
-    above = place.above
-    targets: list[ast.expr] = []
-    loop = isinstance(above, ast.For | ast.AsyncFor) and not place.index
-    annotated = isinstance(above, ast.AnnAssign) and above.value is not None
+    """Names that the statement directly above binds, in the same block: a plain, annotated or augmented assignment.
+
+    Not those of a header: `for row in rows:` binds row for the whole block, and what is first in it is no more about
+    row than about rows.
+    """
+    above = place.above if place.index else None
     if isinstance(above, ast.Assign):
-        targets = list(above.targets)
-    elif loop or annotated or isinstance(above, ast.AugAssign):
-        targets = [above.target]  # type: ignore[union-attr]
-    elif isinstance(above, ast.With | ast.AsyncWith) and not place.index:
-        targets = [item.optional_vars for item in above.items if item.optional_vars]
+        return _names(above.targets)
+    if isinstance(above, ast.AugAssign) or (isinstance(above, ast.AnnAssign) and above.value is not None):
+        return _names([above.target])
+    return []
+
+
+def bound_by_header(place: Place) -> list[str]:
+    """Names that the header of the block binds; they are proposed, never taken."""
+    owner = None if place.index else place.above
+    if isinstance(owner, ast.For | ast.AsyncFor):
+        return _names([owner.target])
+    if isinstance(owner, ast.With | ast.AsyncWith):
+        return _names([item.optional_vars for item in owner.items if item.optional_vars])
+    return []
+
+
+def _names(targets: Sequence[ast.expr]) -> list[str]:
     found: list[str] = []
     for target in targets:
         elements = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
@@ -124,7 +138,8 @@ class _Shape:
 
 
 def _shape(source: str, place: Place, of_result: bool) -> _Shape:
-    """What the target's type annotation says about its elements."""
+    """What the target's type annotation says about its elements. Only what the author declared counts: a key that
+    happens to be a tuple is still one key."""
     function = place.function
     if not source.isidentifier() or function is None:
         return _Shape()
@@ -135,87 +150,27 @@ def _shape(source: str, place: Place, of_result: bool) -> _Shape:
     if source in star:
         inner_type = arguments.vararg if star[source] == "items" else arguments.kwarg
         return _Shape(star[source], element=inner_type.annotation if inner_type else None)
-    annotation = function.returns if of_result and source == "result" else _annotation(source, function)
+    annotation = function.returns if of_result and source == "result" else annotation_of(source, function)
     if annotation is None:
         return _Shape()
-    kind, optional = _unwrap(annotation)
+    kind, optional = unwrapped(annotation)
     if kind is None:
         return _Shape("none", optional)
-    inner = _arguments(kind)
-    each = _each(_base(kind), inner)
+    inner = arguments_of(kind)
+    each = _each(last_word(kind), inner)
     element = {"items": inner[:1], "keys": inner[:1], "values": inner[1:2]}.get(each.each, [])
     return _Shape(each.each, optional, each.problem, each.fix, element[0] if element else None)
 
 
-def _annotation(name: str, function: Function) -> ast.expr | None:
-    for parameter in parameters_of(function):
-        if parameter.arg == name:
-            return parameter.annotation
-    for node in own_nodes(function):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
-            return node.annotation
-    return None
-
-
-def _unwrap(node: ast.expr) -> tuple[ast.expr | None, bool]:
-    """The annotation without quotes, Optional, `| None` and Annotated, and whether None was allowed."""
-    optional = False
-    while True:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            try:
-                node = ast.parse(node.value.strip(), mode="eval").body
-            except (SyntaxError, ValueError):
-                return None, optional
-        elif isinstance(node, ast.Subscript) and _base(node) in _TRANSPARENT:
-            node = _arguments(node)[0]
-        elif isinstance(node, ast.Subscript) and _base(node) == "Optional":
-            node, optional = node.slice, True
-        elif (isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr)) or _base(node) == "Union":
-            members = _members(node)
-            rest = [member for member in members if not _is_none(member)]
-            optional = optional or len(rest) < len(members)
-            if len(rest) != 1:
-                return None, optional
-            node = rest[0]
-        else:
-            return node, optional
-
-
-def _members(node: ast.expr) -> list[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _members(node.left) + _members(node.right)
-    if isinstance(node, ast.Subscript) and _base(node) == "Union":
-        return _arguments(node)
-    return [node]
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def _base(node: ast.expr) -> str:
-    if isinstance(node, ast.Subscript):
-        node = node.value
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _arguments(node: ast.expr) -> list[ast.expr]:
-    if not isinstance(node, ast.Subscript):
-        return []
-    return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
-
-
 def _each(base: str, inner: list[ast.expr]) -> _Shape:
     """Items, keys or values, from a container's name and its type arguments."""
-    if base in _ONE_PASS:
+    if base in ONE_PASS:
         return _Shape(
             problem=f"annotated {base}, which a check could use up",
             fix="Annotate it as Sequence or Collection, or check a list made of it.",
         )
     if base in _MAPPINGS:
-        numeric = [_base(_unwrap(part)[0] or part) in _NUMBERS for part in inner[:2]]
+        numeric = [last_word(unwrapped(part)[0] or part) in _NUMBERS for part in inner[:2]]
         if numeric == [True, False]:
             return _Shape("keys")
         if numeric == [False, True]:
@@ -227,6 +182,6 @@ def _each(base: str, inner: list[ast.expr]) -> _Shape:
     kinds = {ast.unparse(part) for part in elements}
     if len(kinds) > 1:
         return _Shape(problem="a tuple of different types", fix="Name one element, or say each=items.")
-    if elements and _base(_unwrap(elements[0])[0] or elements[0]) in _ITEMS | _MAPPINGS:
+    if elements and last_word(unwrapped(elements[0])[0] or elements[0]) in _ITEMS | _MAPPINGS:
         return _Shape(problem="a container of containers", fix="Check the inner ones in a loop, or say each=items.")
     return _Shape("items")

@@ -10,18 +10,23 @@ import ast
 import re
 
 from codegen.expand.meaning.checks import Check
+from codegen.expand.meaning.effects import changing_calls, refuse_recursion, refuse_used_up
+from codegen.expand.meaning.fits import misfits, other_pattern, words
+from codegen.expand.meaning.snapshots import texts_of
+from codegen.expand.meaning.types import scope_at
 from codegen.expand.model import SiteError
 from codegen.expand.planning.planned import MAX_INLINE_LINES
 from codegen.expand.planning.rendering import render_check
 from codegen.expand.planning.state import MODULE, Planning
 from codegen.expand.reading.parsing import first_line, last_line
-from codegen.expand.reading.scopes import Fresh, bound_in, names_in, parameters_of
+from codegen.expand.reading.scopes import Fresh, bound_in, imported_names, names_in, parameters_of
 
 
 def code_of(planning: Planning, check: Check, unit: str, result: str | None = None) -> str:
     """The check's code at zero indentation; what it imports is noted. Raises SiteError."""
     code = render_check(check, planning.tree, planning.scope_of(check.place).fresh, unit, planning.options, result)
-    for statement in check.pattern.imports:
+    _judge(planning, check, code)
+    for statement in check.imports:
         planning.plan.imports.setdefault(statement, []).append(check)
     if len(code.splitlines()) <= MAX_INLINE_LINES:
         return code
@@ -33,6 +38,25 @@ def code_of(planning: Planning, check: Check, unit: str, result: str | None = No
             "Run `codegen expand --extract`, which makes a function of it.",
         )
     return extract_function(planning, check, name, code, unit)
+
+
+def _judge(planning: Planning, check: Check, code: str) -> None:
+    """Refuse a check that its operands' types cannot bear, or that would change what it checks. Raises SiteError."""
+    suite, id = check.place.speaks_of or check.place.suite, check.item.id
+    scope = scope_at(suite)
+    texts = texts_of(check.bound)
+    refuse_recursion(texts, check.place.function, suite, scope, id)
+    refuse_used_up("\n".join((code, *check.olds)), id, scope)
+    other = other_pattern(id, check.bound.values.get("mapping"), scope)
+    if other is not None:
+        kind, pattern = other
+        raise SiteError("wrong-type", f"{id} asks for keys, and {kind} has none", f"Use {pattern} for its elements.")
+    imported = [name for text in check.imports for name in imported_names(text)]
+    for problem in words(misfits(code, scope, imported)):
+        raise SiteError("wrong-type", f"{id}: {problem}", "Name the value that is meant, or take another pattern.")
+    for call in changing_calls(texts, suite, scope):
+        message = f"{id}: `{call}` may change what is checked, each time it is checked"
+        planning.warn_once(check.opener, "impure-check", message, "Call it in the code, and check what it gave.")
 
 
 def function_name(planning: Planning, check: Check) -> str:

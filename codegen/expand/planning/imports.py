@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from codegen.expand.meaning.checks import Check
-from codegen.expand.model import SiteError
+from codegen.expand.meaning.names import deleted_later, surely_runs_before
 from codegen.expand.planning.state import Planning
+from codegen.expand.reading.marks import Opener
 from codegen.expand.reading.parsing import first_line, is_docstring, last_line, own_nodes
 from codegen.expand.reading.scopes import bound_by, bound_in
+from codegen.expand.reading.suites import Suite
 
 
 @dataclass(frozen=True)
@@ -41,37 +43,74 @@ class NeededImport:
 def needed_imports(planning: Planning) -> list[NeededImport]:
     """Imports to add. A name that is already something else is a finding at the annotation that needs it."""
     found: list[NeededImport] = []
-    unseen = _for_type_checkers(planning.tree)
-    present: dict[str, int] = {}
+    present: dict[str, list[ast.stmt]] = {}
     for node in own_nodes(planning.tree):
-        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in unseen:
+        if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
-                text = ast.unparse(_single(node, alias))
-                present[text] = min(node.lineno, present.get(text, node.lineno))
+                present.setdefault(ast.unparse(_single(node, alias)), []).append(node)
+    unseen = _for_type_checkers(planning.tree)
     for statement, checks in sorted(planning.plan.imports.items()):
         wanted = ast.parse(statement).body[0]
         assert isinstance(wanted, ast.Import | ast.ImportFrom)
-        name, canonical = bound_by(wanted.names[0]), ast.unparse(wanted)
-        for check in checks:
-            functions = (check.place.speaks_of or check.place.suite).functions
-            if any(name in bound_in(function) for function in functions):
-                _clash(planning, check.opener, name, statement)
-                break
-        else:
-            before = min((_begin(planning.tree, c) for c in checks if c.place.function is None), default=None)
-            if canonical in present:
-                if before is not None and present[canonical] > before:
-                    _late(planning, checks, before, statement)
-                continue
-            if name in bound_in(planning.tree, unseen):
-                _clash(planning, checks[0].opener, name, statement)
-                continue
-            first = checks[0]
-            after = _line_above(planning, wanted)
-            if before is not None:
-                after = min(after, before - 1)
-            found.append(NeededImport(statement, first.opener.tag, after, first.opener.line, first.item.id, before))
+        standing = present.get(ast.unparse(wanted), [])
+        need = _needed(planning, statement, wanted, checks, standing, unseen)
+        if need is not None:
+            found.append(need)
     return found
+
+
+def _needed(
+    planning: Planning,
+    statement: str,
+    wanted: ast.Import | ast.ImportFrom,
+    checks: Sequence[Check],
+    standing: Sequence[ast.stmt],
+    unseen: frozenset[int],
+) -> NeededImport | None:
+    """The import to add; None when the file has it, or when a finding says why it cannot be had."""
+    name = bound_by(wanted.names[0])
+    for check in checks:
+        if any(name in bound_in(function) for function in check.place.functions):
+            _clash(planning, check.opener, name, statement)
+            return None
+    before = min((_begin(planning.tree, c) for c in checks if c.place.function is None), default=None)
+    root = planning.places.root
+    if deleted_later(name, root):
+        _refuse(planning, checks[0].opener, f"`{statement}` is needed, but the module deletes {name}", f"Keep {name}.")
+        return None
+    # An import that the file has counts only if it has run whenever one of these checks runs: not in a branch that they
+    # are not in, not below code that may call them while the module is imported.
+    if standing and all(_in_time(standing, check, root) for check in checks):
+        return None
+    if any(node in planning.tree.body for node in standing):
+        opener = next((c.opener for c in checks if not _in_time(standing, c, root)), checks[0].opener)
+        message = f"`{statement}` stands below this check, which may run before it when the module is imported"
+        planning.report(opener, "error", "late-import", message, "Move the import above the annotation.")
+        return None
+    branch = next((node for node in standing if id(node) not in unseen), None)
+    if branch is not None:
+        line = planning.line_of(branch.lineno)
+        why = f"`{statement}` on line {line} is in a branch that may not have run when this check does"
+        _refuse(planning, checks[0].opener, why, "Move the import out of the branch.")
+        return None
+    if name in bound_in(planning.tree, unseen):
+        _clash(planning, checks[0].opener, name, statement)
+        return None
+    first = checks[0]
+    after = _line_above(planning, wanted)
+    if before is not None:
+        after = min(after, before - 1)
+    return NeededImport(statement, first.opener.tag, after, first.opener.line, first.item.id, before)
+
+
+def _in_time(standing: Sequence[ast.stmt], check: Check, root: Suite) -> bool:
+    place = check.place
+    suite = place.speaks_of or place.suite
+    return any(surely_runs_before(node, suite, check.opener.line, root) for node in standing)
+
+
+def _refuse(planning: Planning, opener: Opener, message: str, fix: str) -> None:
+    planning.report(opener, "error", "uncertain-import", message, fix)
 
 
 def _begin(tree: ast.Module, check: Check) -> int:
@@ -82,17 +121,9 @@ def _begin(tree: ast.Module, check: Check) -> int:
     return max((first_line(statement) for statement in tree.body if first_line(statement) <= line), default=line)
 
 
-def _late(planning: Planning, checks: Sequence[Check], before: int, statement: str) -> None:
-    opener = next(check.opener for check in checks if check.opener.line >= before)
-    message = f"`{statement}` stands below this check, which needs it when the module is imported"
-    planning.report(opener, "error", "late-import", message, "Move the import above the annotation.")
-
-
-def _clash(planning: Planning, opener: object, name: str, statement: str) -> None:
-    error = SiteError(
-        "name-clash", f"`{statement}` is needed, but {name} is another thing here", f"Rename {name} in this code."
-    )
-    planning.report(opener, "error", error.code, error.message, error.fix)  # type: ignore[arg-type]
+def _clash(planning: Planning, opener: Opener, name: str, statement: str) -> None:
+    message = f"`{statement}` is needed, but {name} is another thing here"
+    planning.report(opener, "error", "name-clash", message, f"Rename {name} in this code.")
 
 
 def _for_type_checkers(tree: ast.Module) -> frozenset[int]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from codegen.diagnostics import Finding, Severity
 from codegen.expand.meaning.checks import Check, is_postcondition, read_check
+from codegen.expand.meaning.references import require_names, require_snapshots
 from codegen.expand.model import SiteError
 from codegen.expand.planning.code import code_of
 from codegen.expand.planning.returns import plan_returns
@@ -142,6 +143,8 @@ def _place(planning: Planning, opener: Opener, checks: list[Check]) -> None:
 
 def _here(planning: Planning, opener: Opener, checks: list[Check]) -> None:
     place = checks[0].place
+    for check in checks:
+        require_names(check, place.suite, place.after)
     code = "".join(code_of(planning, check, place.suite.unit) for check in checks)
     _warn_of_dynamic(planning, opener, place, code)
     key = (place.clause, place.after) if place.clause else ("own", opener.line)
@@ -153,6 +156,8 @@ def _here(planning: Planning, opener: Opener, checks: list[Check]) -> None:
 def _entry(planning: Planning, opener: Opener, checks: list[Check]) -> None:
     place = checks[0].place
     suite, after = planning.entry_of(checks)
+    for check in checks:
+        require_names(check, suite, after, " at the entry")
     code = "".join(code_of(planning, check, suite.unit) for check in checks)
     _warn_of_dynamic(planning, opener, place, code)
     if place.head and not place.speaks_of:
@@ -169,6 +174,10 @@ def _snapshots(planning: Planning, checks: list[Check]) -> None:
     scope.taken.update(new)
     if new:
         suite, after = planning.entry_of(checks)
+        for check in checks:
+            require_snapshots(check.olds, check.item.id, suite, after)
+            for statement in check.imports:
+                planning.plan.imports.setdefault(statement, []).append(check)
         code = "".join(f"{name} = {source}\n" for name, source in new.items())
         users = [check for check in checks if new.keys() & set(check.olds.values())]
         planning.add(("entry", after), after, suite, code, users, ENTRY)

@@ -6,10 +6,11 @@ import ast
 import builtins
 from collections.abc import Sequence
 
-from codegen.expand.meaning.checks import RESULT, Check, captured_names, free_names
+from codegen.expand.meaning.checks import Check
+from codegen.expand.meaning.snapshots import RESULT
 from codegen.expand.model import Options, SiteError
 from codegen.expand.planning.planned import HOLE_NAME
-from codegen.expand.reading.scopes import Fresh, shadowed
+from codegen.expand.reading.scopes import Fresh, captured_names, free_names, shadowed
 from codegen.patterns import RenderError, Site, render
 from codegen.patterns.claims import replace_names
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from codegen.expand.meaning.references import require_names
 from codegen.expand.model import SiteError
 from codegen.expand.planning.code import code_of
 from codegen.expand.planning.planned import HOLE_NAME
@@ -59,6 +60,7 @@ def _at_return(planning: Planning, scope: Scope, leaving: Exit) -> None:
         raise SiteError("return-in-finally", message, "Move it out of the finally clause.", statement.lineno)
     planning.alone(suite, leaving.index, "return")
     after = first_line(statement) - 1
+    _require(planning, scope, suite, after, f" at the return on line {planning.line_of(statement.lineno)}")
     plain = _usable_value(scope, statement.value)
     if plain is not None:
         _add(planning, scope, after, suite, _code(planning, scope, suite.unit, plain), None)
@@ -85,11 +87,21 @@ def _at_end(planning: Planning, scope: Scope, body: Suite) -> None:
     for opener in planning.openers:
         if opener.line > after and opener.line in own and planning.places.find(opener).suite is body:
             after = opener.last_line
+    _require(planning, scope, body, after, " where the body ends")
     if any(check.uses_result for check in scope.on_return):
         name = _result_name(scope)
         _add(planning, scope, after, body, f"{name} = None\n{_code(planning, scope, body.unit, name)}", None)
     else:
         _add(planning, scope, after, body, _code(planning, scope, body.unit, "None"), None)
+
+
+def _require(planning: Planning, scope: Scope, suite: Suite, after: int, where: str) -> None:
+    """Refuse a check that names what has no value at one of the exits, at its own annotation."""
+    for check in scope.on_return:
+        try:
+            require_names(check, suite, after, where)
+        except SiteError as error:
+            planning.report(check.opener, "error", error.code, error.message, error.fix)
 
 
 def _result_name(scope: Scope) -> str:

@@ -75,6 +75,12 @@ class Planning:
         place = self.line_of(opener.line if line is None else line)
         self.plan.findings.append(Finding(self.path, place, column, code, message, severity, fix))
 
+    def warn_once(self, opener: Opener, code: str, message: str, fix: str) -> None:
+        """Add a warning at the annotation, once however many sites it has."""
+        known = any(f.code == code and f.message == message for f in self.plan.findings)
+        if not known:
+            self.report(opener, "warning", code, message, fix)
+
     def entry_of(self, checks: Sequence[Check]) -> tuple[Suite, int]:
         """Suite and line of the entry of the function that the checks speak of. Raises SiteError."""
         place = checks[0].place

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 
 from codegen.expand.meaning.checks import Check
+from codegen.expand.meaning.effects import refuse_yield_inside
+from codegen.expand.meaning.references import require_names
 from codegen.expand.model import SiteError
 from codegen.expand.planning.code import code_of
 from codegen.expand.planning.planned import HOLE_NAME
@@ -25,6 +27,8 @@ def plan_wrap(planning: Planning, opener: Opener, check: Check) -> None:
         raise SiteError("wrap", f"{id_} does not touch its statement", "Put it on the line right above.")
     planning.alone(place.suite, place.index, "statement")
     planning.unmarked(below, "that statement")
+    refuse_yield_inside(below, id_)
+    require_names(check, place.suite, first_line(below) - 1)
     code = code_of(planning, check, place.suite.unit)
     tree = ast.parse(code)
     hole = next((node for node in ast.walk(tree) if _is_hole(node)), None)

@@ -54,6 +54,11 @@ class Place:
         return (self.speaks_of or self.suite).function
 
     @property
+    def functions(self) -> tuple[Function, ...]:
+        """The functions around the place, the innermost last."""
+        return (self.speaks_of or self.suite).functions
+
+    @property
     def above(self) -> ast.stmt | None:
         """The statement just above in the same suite; the header's statement at the head of a suite."""
         if self.index:

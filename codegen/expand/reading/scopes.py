@@ -41,6 +41,11 @@ def bound_by(alias: ast.alias) -> str:
     return alias.asname or alias.name.partition(".")[0]
 
 
+def imported_names(statement: str) -> list[str]:
+    """The names that the text of an import statement binds."""
+    return [bound_by(node) for node in ast.walk(ast.parse(statement)) if isinstance(node, ast.alias)]
+
+
 def parameters_of(function: Function) -> list[ast.arg]:
     """All parameters in the order they are written, `self` or `cls` included."""
     arguments = function.args
@@ -95,6 +100,48 @@ def shadowed(names: Iterable[str], tree: ast.Module, functions: Iterable[Functio
     for function in functions:
         bound |= bound_in(function)
     return sorted(wanted & bound)
+
+
+def free_names(text: str) -> frozenset[str]:
+    """Names that an expression takes from around it; what its lambdas and comprehensions bind is not among them."""
+    try:
+        tree = ast.parse(text.strip() or "None", mode="eval")
+    except (SyntaxError, ValueError):
+        return frozenset()
+    return frozenset(_free(tree.body, frozenset()))
+
+
+def _free(node: ast.AST, bound: frozenset[str]) -> Iterable[str]:
+    if isinstance(node, ast.Name):
+        return [] if node.id in bound else [node.id]
+    if isinstance(node, ast.Lambda):
+        inner = bound | {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+        return [*_free(node.args, bound), *_free(node.body, inner)]
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+        inner = bound | captured_names(node)
+        first = node.generators[0].iter
+        rest = [name for child in ast.iter_child_nodes(node) for name in _free_except(child, first, inner)]
+        return [*_free(first, bound), *rest]
+    return [name for child in ast.iter_child_nodes(node) for name in _free(child, bound)]
+
+
+def _free_except(node: ast.AST, skipped: ast.AST, bound: frozenset[str]) -> Iterable[str]:
+    if node is skipped:
+        return []
+    if isinstance(node, ast.comprehension):
+        return [name for child in ast.iter_child_nodes(node) for name in _free_except(child, skipped, bound)]
+    return _free(node, bound)
+
+
+def captured_names(node: ast.AST) -> frozenset[str]:
+    """Names bound by comprehensions and lambdas anywhere inside."""
+    found: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.comprehension):
+            found.update(name.id for name in ast.walk(inner.target) if isinstance(name, ast.Name))
+        elif isinstance(inner, ast.Lambda):
+            found.update(argument.arg for argument in ast.walk(inner.args) if isinstance(argument, ast.arg))
+    return frozenset(found)
 
 
 def dynamic_calls(scope: ast.AST) -> list[str]:

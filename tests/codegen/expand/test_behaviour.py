@@ -86,7 +86,7 @@ CASES = [
     Case("base64.b64encode", claim("AST_ENSURES(len(result) % 4 == 0 and len(result) > 0)"),
          ((b"ab",),), (b"",), AssertionError),
     Case("base64.b16encode", val("VAL_TYPE_CHECK((bytes, bytearray))"), ((b"ab",),), ("ab",), TypeError),
-    Case("base64.b85encode", claim("AST_ENSURES(result != old(b))"), ((b"ab",),), (b"",), AssertionError, "old"),
+    Case("base64.b85encode", claim("AST_ENSURES(result != old(bytes(b)))"), ((b"ab",),), (b"",), AssertionError, "old"),
     Case("difflib.get_close_matches", val("VAL_PROBABILITY(cutoff)", "VAL_INT_RANGE(n, min=1)"), (("ab", ["ac", "b"]),),
          ("a", [], 0), message="n must"),
     Case("fnmatch.translate", claim("AST_ENSURES(result.endswith('Z'))", "AST_INVARIANT(pat != '?')"),

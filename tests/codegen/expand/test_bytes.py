@@ -50,7 +50,7 @@ def test_01_claims_can_be_rendered_as_raise() -> None:
 
 def test_02_odd_blanks_that_a_concrete_tree_would_drop_are_kept() -> None:
     both_ways(
-        b"try:\n    x = 1\nexcept ValueError :\n    # VAL: VAL_POSITIVE(y)\n    pass\nexcept  KeyError  :\n    z ( )\n"
+        b"try:\n    x = 1\nexcept ValueError :\n    # VAL: VAL_POSITIVE(x)\n    pass\nexcept  KeyError  :\n    z ( )\n"
     )
 
 
@@ -123,7 +123,7 @@ def test_26_stubs_overloads_and_empty_bodies_are_skipped_with_a_warning() -> Non
     [
         "match x:\n    case [a, *b]:\n        # VAL: VAL_POSITIVE(a)\n        pass\n    case 2:\n        1\n",
         "try:\n    x()\nexcept* ValueError as group:\n    # VAL: VAL_NON_EMPTY(group.exceptions)\n    pass\n",
-        "with (open(x) as f, open(y) as g):\n    # VAL: VAL_POSITIVE(z)\n    pass\n",
+        "with (open(x) as f, open(y) as g):\n    # VAL: VAL_LOCK_HELD(f)\n    pass\n",
         "def take(a, /, *, b: int = 3):  # VAL: VAL_POSITIVE(b)\n    return a\n",
         "# VAL: VAL_POSITIVE\nasync def take(x):\n    async for y in x:\n        yield y\n",
     ],

@@ -23,6 +23,7 @@ ANNOTATED = dedent("""
         def grow(self, target_gpus: list[int], a_parameter_with_a_long_name: int) -> int:
             # VAL: VAL_INT_RANGE(target_gpus, min=0, max=7), VAL_INT_RANGE(a_parameter_with_a_long_name, min=0, max=99)
             self.size += len(target_gpus)
+            self.all_known_gpus = range(8)
             # AST: AST_INVARIANT(self.size < 100 and all(gpu in self.all_known_gpus for gpu in target_gpus))
             return self.compute(self.size, a_parameter_with_a_long_name, another_argument=target_gpus, last=True)
 """).replace(", self.size >= 0)", ")")

@@ -194,12 +194,10 @@ def test_13_before_a_clause_it_goes_to_the_head_of_that_clause() -> None:
 
 
 def test_13_behind_a_header_it_goes_to_the_head_of_its_suite() -> None:
-    text = (
-        "def take(x):\n    if x:  # VAL: VAL_POSITIVE\n        x()\n    else:  # VAL: VAL_POSITIVE\n        return 1\n"
-    )
+    text = "def take(x):\n    if x:  # VAL: VAL_POSITIVE(x)\n        x()\n    else:  # VAL: VAL_POSITIVE(x)\n        return 1\n"
     done = expand(text)
-    assert "    if x:  # VAL: VAL_POSITIVE\n        if not x > 0:" in done
-    assert "    else:  # VAL: VAL_POSITIVE\n        if not x > 0:" in done
+    assert "    if x:  # VAL: VAL_POSITIVE(x)\n        if not x > 0:" in done
+    assert "    else:  # VAL: VAL_POSITIVE(x)\n        if not x > 0:" in done
     keeps(text)
 
 
@@ -274,6 +272,8 @@ def test_order_of_blocks_follows_the_order_of_annotations() -> None:
             a,
             b,
             c,  # VAL: VAL_POSITIVE
+            d,
+            e,
         ):
             # VAL: VAL_POSITIVE(d), VAL_FINITE(e)
             return a

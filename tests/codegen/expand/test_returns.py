@@ -201,6 +201,8 @@ def test_20_async_functions_and_async_generators() -> None:
 def test_old_takes_its_value_at_entry_once_for_all_claims() -> None:
     text = dedent("""
         class Counter:
+            n: int
+
             # AST: AST_ENSURES(self.n == old(self.n) + by)
             # AST: AST_ENSURES(result == old(self.n))
             def add(self, by):

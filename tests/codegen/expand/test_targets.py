@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.codegen.expand.helpers import dedent, expand, problem
+from tests.codegen.expand.helpers import dedent, expand, problem, report
 
 
 def code_of(text: str) -> str:
@@ -48,18 +48,21 @@ def test_in_a_body_the_name_bound_just_above_is_the_target(line: str, name: str)
     assert f"if not {name} > 0" in code_of(text)
 
 
-def test_the_variable_of_a_loop_or_with_is_the_target_at_its_head() -> None:
-    text = "def take(a, b):\n    for size in a:\n        # VAL: VAL_POSITIVE\n        b(size)\n"
-    assert "if not size > 0" in code_of(text)
-    text = "def take(a, b):\n    with a as size:  # VAL: VAL_POSITIVE\n        b(size)\n"
-    assert "if not size > 0" in code_of(text)
+@pytest.mark.parametrize(
+    ("header", "proposed"),
+    [("for size in a:", "size"), ("with a as size:", "size"), ("while a:", "target"), ("try:", "target")],
+)
+def test_the_head_of_a_block_takes_no_target_from_its_header_but_proposes_it(header: str, proposed: str) -> None:
+    tail = "    finally:\n        pass\n" if header == "try:" else ""
+    text = f"def take(a, b):\n    {header}\n        # VAL: VAL_POSITIVE\n        b(a)\n{tail}"
+    assert problem(text) == (3, "ambiguous-target", "VAL_POSITIVE has no target here")
+    assert [f.fix for f in report(text).findings] == [f"Name it: VAL_POSITIVE({proposed}, …)."]
 
 
 @pytest.mark.parametrize(
     ("text", "candidates"),
     [
         (in_function("a, b", "VAL_POSITIVE"), "a or b"),
-        ("def take(n):\n    size = n()\n    # VAL: VAL_POSITIVE\n    return n\n", "size or n"),
         ("def take(a, b):\n    x, y = a, b\n    # VAL: VAL_POSITIVE\n    return x\n", "x or y"),
     ],
 )
@@ -110,8 +113,8 @@ def test_elements_that_cannot_be_told_are_refused(hint: str, reason: str) -> Non
 
 
 def test_each_overrules_the_type_annotation() -> None:
-    assert "for _key in counts:" in code_of(in_function("counts: dict[str, str]", "VAL_POSITIVE(each=keys)"))
-    assert "if not counts > 0" in code_of(in_function("counts: list[int]", "VAL_POSITIVE(each=none)"))
+    assert "for _key in counts:" in code_of(in_function("counts: dict[Rank, str]", "VAL_POSITIVE(each=keys)"))
+    assert "if counts not in" in code_of(in_function("counts: list[int]", "VAL_ONE_OF([[1], [2]], each=none)"))
 
 
 def test_star_parameters_are_checked_by_element() -> None:
