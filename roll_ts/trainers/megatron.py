@@ -20,8 +20,8 @@ from torch.distributed import Store
 
 from roll_ts.trainers import checkpoint, megatron_cpu
 from roll_ts.trainers.agreement import check_logprobs, compare_logprobs
+from roll_ts.trainers.algorithms.advantages import advantages
 from roll_ts.trainers.architecture import read_architecture
-from roll_ts.trainers.losses import group_advantages
 from roll_ts.trainers.memory import Parking, return_to_system
 from roll_ts.trainers.protocol import ALL_PARTS, EARLY_PARTS, LogprobCheck, Part, TrainerConfig, TrainReport
 from roll_ts.trainers.report import make_report
@@ -94,18 +94,20 @@ class MegatronTrainer:
         self._check_samples(samples)
         began, config = perf_counter(), self.config
         rewards, groups = [s.reward for s in samples], [s.group for s in samples]
-        advantages = group_advantages(rewards, groups, config.normalise_std)
+        gains = advantages(config.advantage, rewards, groups)
         single = config.epochs * config.minibatches == 1
         old, check = None, None
         if not single:  # later steps need pi_old, which the single step's own forward pass gives for nothing
             old = self._updater.logprobs(samples)
             check = self._check_logprobs(samples, old)
+        reference = self._updater.reference_logprobs(samples)
         updates = []
         for rows in self._minibatches(len(samples)):
-            update, seen = self._updater.accumulate(samples, rows, advantages, old)
+            update, seen = self._updater.accumulate(samples, rows, gains, self._version, old, reference)
             if check is None:
                 check = self._check_logprobs(samples, seen)
-            self._updater.step(update)
+            if self._teaches(samples, rows, gains):
+                self._updater.step(update)
             updates.append(update)
         # AST: AST_INVARIANT(check is not None) - the first minibatch is checked at the latest
         assert check is not None, (
@@ -218,6 +220,13 @@ class MegatronTrainer:
                 order = np.random.default_rng([self.config.seed, self._version, epoch]).permutation(n)
             parts = np.array_split(order, self.config.minibatches)
             yield from (sorted(part.tolist()) for part in parts if part.size)
+
+    def _teaches(self, samples: Sequence[Sample], rows: list[int], gains: torch.Tensor) -> bool:
+        """Whether the loss over these rows has a gradient. Where every trained sample's advantage is zero and nothing
+        else is weighed, a step would move the weights by Adam's momentum and their decay alone."""
+        if self.config.kl_weight or self.config.entropy_weight:
+            return True
+        return any(gains[i] != 0 and not (self.config.mask_truncated and samples[i].truncated) for i in rows)
 
     def _check_logprobs(self, samples: Sequence[Sample], found: dict[int, NDArray[np.float32]]) -> LogprobCheck:
         ours = [found[i] for i in range(len(samples))]

@@ -15,7 +15,11 @@ from megatron.core.models.gpt.gpt_layer_specs import (
     get_gpt_layer_with_transformer_engine_spec,
 )
 from megatron.core.models.gpt.gpt_model import GPTModel
-from megatron.core.tensor_parallel import gather_from_tensor_model_parallel_region, vocab_parallel_cross_entropy
+from megatron.core.tensor_parallel import (
+    gather_from_tensor_model_parallel_region,
+    reduce_from_tensor_model_parallel_region,
+    vocab_parallel_cross_entropy,
+)
 from megatron.core.transformer.transformer_config import TransformerConfig
 from safetensors.torch import load_file
 
@@ -146,6 +150,28 @@ def token_logprobs(model: torch.nn.Module, tokens: torch.Tensor, layout: Layout)
     ahead = logits[:, :-1].transpose(0, 1).contiguous().float()
     targets = tokens[:, 1:].transpose(0, 1).contiguous()
     return -vocab_parallel_cross_entropy(ahead, targets).transpose(0, 1)
+
+
+def logprobs_and_entropy(
+    model: torch.nn.Module, tokens: torch.Tensor, layout: Layout
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`token_logprobs`, and the entropy (nats, float32) of the distribution each of those tokens was drawn from, same
+    shape. Differentiable; equal on all tensor-parallel ranks."""
+    logits = _logits(model, tokens, layout)[:, :-1].float()
+    # H = log Z - sum p z. Shifted by the largest logit of all ranks, so that no exponential overflows.
+    top = logits.detach().amax(dim=-1)
+    if ps.get_tensor_model_parallel_world_size() > 1:
+        torch.distributed.all_reduce(top, torch.distributed.ReduceOp.MAX, group=ps.get_tensor_model_parallel_group())
+    shifted = logits - top[..., None]
+    weight = shifted.exp()
+    total = reduce_from_tensor_model_parallel_region(weight.sum(dim=-1))
+    mean = reduce_from_tensor_model_parallel_region((weight * shifted).sum(dim=-1)) / total
+    # A copy: the cross entropy overwrites its input, and the entropy's gradient still needs it.
+    ahead, targets = (
+        logits.transpose(0, 1).clone(memory_format=torch.contiguous_format),
+        tokens[:, 1:].transpose(0, 1).contiguous(),
+    )
+    return -vocab_parallel_cross_entropy(ahead, targets).transpose(0, 1), total.log() - mean
 
 
 @torch.no_grad()

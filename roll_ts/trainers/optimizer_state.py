@@ -44,7 +44,12 @@ def load_state(optimizer: Any, state: dict[str, Any]) -> None:
     for own, saved in zip(inner, state["inner"], strict=True):
         # cloned: torch's optimizers adopt what they are given, and storage read from a file cannot be given back
         cells = {key: {k: _clone(v) for k, v in cell.items()} for key, cell in saved["state"].items()}
-        own.load_state_dict({**saved, "state": cells})
+        # What was learned is the state; rates, decay and betas are the configuration's, also when it has changed since.
+        groups = [
+            {**old, **{key: value for key, value in new.items() if key not in ("params", "step")}}
+            for old, new in zip(saved["param_groups"], own.state_dict()["param_groups"], strict=True)
+        ]
+        own.load_state_dict({"state": cells, "param_groups": groups})
     if "masters" in state:
         for own, masters in zip(inner, state["masters"], strict=True):
             parameters = (p for group in own.param_groups for p in group["params"])

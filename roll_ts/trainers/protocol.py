@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
 from roll_ts.trainers.sample import Sample
 
@@ -26,20 +26,32 @@ ALL_PARTS: tuple[Part, ...] = (*EARLY_PARTS, "parameters")
 
 @dataclass(frozen=True)
 class TrainerConfig:
-    """How to train. Sizes in tokens, learning rate in Adam units, timeouts in seconds.
+    """How to train. Sizes in tokens, learning rate in Adam units, timeouts in seconds. `docs/algorithms.md` says which
+    choices make which published algorithm.
 
     model: folder in Hugging Face format (config.json, model.safetensors). tensor_parallel must divide
     world_size; the rest is data parallel. micro_batch_tokens bounds padded tokens per forward pass.
-    truncate_weight: upper bound of the importance weight pi_new / pi_behaviour (None: no bound).
-    clip_low/clip_high: PPO-style clip of pi_new / pi_old at 1 - clip_low and 1 + clip_high (None: no
-    clip). normalise_std: divide group advantages by the group's deviation. loss_norm: "token" divides by
-    the trained tokens of the batch, "sample" averages per-sample means. logprob_tolerance: largest
-    |rollout - trainer| log-prob difference on tokens sampled with the current version; beyond it `train`
-    raises, or only reports when strict_logprobs is false. spill_folder: where `release` puts host memory.
+
+    Schedule: learning_rate is reached after warmup_steps and kept, or falls by `decay` to min_learning_rate at
+    decay_steps. weight_decay spares biases and norms.
+
+    Algorithm: advantage, see `algorithms.advantages`. loss_norm: "token" divides by the trained tokens of the batch,
+    "sample" averages per-sample means. mask_truncated: samples that ended by a limit are compared with but not trained
+    on. ratio, clip_low/clip_high (bounds of pi_new / pi_old at 1 - clip_low and 1 + clip_high; None: no clip) and
+    dual_clip, see `algorithms.objective`. truncate_weight: upper bound of pi_old / pi_behaviour (None: no bound), at
+    weight_level, over the tokens of weight_source; reject_level with reject_low and reject_high: what counts nothing,
+    see `algorithms.corrections`. kl_weight, kl_estimator: distance to the first weights; entropy_weight: bonus.
+
+    logprob_tolerance: largest |rollout - trainer| log-prob difference on tokens sampled with the current version;
+    beyond it `train` raises, or only reports when strict_logprobs is false. spill_folder: where `release` puts host
+    memory.
     """
 
     model: str
     learning_rate: float = 1e-3
+    min_learning_rate: float = 0.0
+    decay: Literal["constant", "linear", "cosine"] = "constant"
+    decay_steps: int = 0
     weight_decay: float = 0.0
     adam_beta1: float = 0.9
     adam_beta2: float = 0.95
@@ -50,11 +62,22 @@ class TrainerConfig:
     minibatches: int = 1
     micro_batch_tokens: int = 8192
     length_bucket: int = 32
-    truncate_weight: float | None = 2.0
+    advantage: Literal["grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline"] = "grpo"
+    loss_norm: Literal["token", "sample"] = "token"
+    mask_truncated: bool = False
+    ratio: Literal["token", "sequence"] = "token"
     clip_low: float | None = None
     clip_high: float | None = None
-    normalise_std: bool = True
-    loss_norm: Literal["token", "sample"] = "token"
+    dual_clip: float | None = None
+    truncate_weight: float | None = 2.0
+    weight_level: Literal["token", "sequence"] = "token"
+    weight_source: Literal["all", "stale", "engine"] = "all"
+    reject_level: Literal["none", "token", "sequence", "geometric"] = "none"
+    reject_low: float = 0.0
+    reject_high: float | None = None
+    kl_weight: float = 0.0
+    kl_estimator: Literal["k1", "k2", "k3"] = "k3"
+    entropy_weight: float = 0.0
     tensor_parallel: int = 1
     distributed_optimizer: bool = False
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -66,8 +89,19 @@ class TrainerConfig:
 
     def problems(self) -> list[tuple[str, object, str]]:
         """Every bad value as (key, value, what it must be); empty when the configuration is sound."""
+        single = self.epochs * self.minibatches == 1
+        clips = self.clip_low is not None or self.clip_high is not None or self.dual_clip is not None
+        decays = self.decay != "constant"
+        high = self.reject_high
         checks: list[tuple[str, bool, str]] = [
             ("learning_rate", self.learning_rate > 0, "a positive number"),
+            ("min_learning_rate", 0 <= self.min_learning_rate <= self.learning_rate, "in [0, learning_rate]"),
+            (
+                "decay_steps",
+                self.decay_steps > self.warmup_steps or not decays,
+                "above warmup_steps, where decay is set",
+            ),
+            ("decay_steps", self.decay_steps == 0 or decays, "left out where decay is constant: it has no effect"),
             ("weight_decay", self.weight_decay >= 0, "zero or positive"),
             ("adam_beta1", 0 <= self.adam_beta1 < 1, "in [0, 1)"),
             ("adam_beta2", 0 <= self.adam_beta2 < 1, "in [0, 1)"),
@@ -81,14 +115,39 @@ class TrainerConfig:
             ("truncate_weight", self.truncate_weight is None or self.truncate_weight >= 1, "null or >= 1"),
             ("clip_low", self.clip_low is None or 0 < self.clip_low < 1, "null or in (0, 1)"),
             ("clip_high", self.clip_high is None or self.clip_high > 0, "null or positive"),
-            ("loss_norm", self.loss_norm in ("token", "sample"), "'token' or 'sample'"),
+            (
+                "clip_high",
+                (self.clip_low is None) == (self.clip_high is None),
+                "set together with clip_low, or not at all",
+            ),
+            ("dual_clip", self.dual_clip is None or self.dual_clip > 1, "null or above 1"),
+            (
+                "clip_low",
+                not (clips and single),
+                "left out with one epoch and one minibatch: pi is pi_old, so no clip acts",
+            ),
+            ("reject_low", 0 <= self.reject_low < 1, "in [0, 1)"),
+            ("reject_high", high is None or high > 1, "null or above 1"),
+            (
+                "reject_level",
+                (self.reject_level != "none") == (high is not None or self.reject_low > 0),
+                "set together with reject_low or reject_high, or not at all",
+            ),
+            ("kl_weight", self.kl_weight >= 0, "zero or positive"),
+            (
+                "kl_estimator",
+                not (self.kl_weight and self.kl_estimator == "k1"),
+                "k2 or k3: as a loss, k1 has no gradient in expectation",
+            ),
+            ("entropy_weight", self.entropy_weight >= 0, "zero or positive"),
+            *(
+                (name, getattr(self, name) in allowed, " or ".join(map(repr, allowed)))
+                for name, allowed in _CHOICES.items()
+            ),
             ("tensor_parallel", self.tensor_parallel >= 1, "at least 1"),
-            ("dtype", self.dtype in ("float32", "bfloat16"), "'float32' or 'bfloat16'"),
             ("logprob_tolerance", self.logprob_tolerance > 0, "positive"),
             ("timeout_s", self.timeout_s > 0, "positive"),
         ]
-        if (self.clip_low is None) != (self.clip_high is None):
-            checks.append(("clip_high", False, "set together with clip_low, or not at all"))
         return [(key, getattr(self, key), must) for key, ok, must in checks if not ok]
 
     def require_sound(self) -> None:
@@ -103,6 +162,11 @@ class TrainerConfig:
                 "these values of the trainer configuration"
             )
         # END VAL 24c610
+
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    name: get_args(kind) for name, kind in get_type_hints(TrainerConfig).items() if get_origin(kind) is Literal
+}
 
 
 @dataclass(frozen=True)
@@ -140,9 +204,12 @@ class LogprobMismatch(RuntimeError):
 class TrainReport:
     """What one `train` call did. Token counts are of the whole batch, all ranks; seconds are this rank's.
 
-    version: after the step. truncated_share / clipped_share: share of trained tokens whose importance
-    weight was truncated / whose gradient the clip removed. mean_nll: mean -log pi of the trained tokens,
-    nats (an entropy estimate). staleness: {version distance: trained tokens}.
+    version: after the step. stepped: whether weights changed; where all advantages of the batch are zero and no other
+    term is weighed there is nothing to learn, and Adam's momentum alone moves no weight. truncated_share,
+    rejected_share and clipped_share: share of trained tokens whose importance weight was truncated, that did not count,
+    whose gradient the clip removed. mean_nll: mean -log pi of the trained tokens, nats (an entropy estimate).
+    reference_kl and entropy: means over the trained tokens, nats; 0 where they have no weight. staleness: {version
+    distance: trained tokens}.
     """
 
     version: int
@@ -155,8 +222,13 @@ class TrainReport:
     success_rate: float
     mean_weight: float
     truncated_share: float
+    rejected_share: float
     clipped_share: float
     mean_nll: float
+    reference_kl: float
+    entropy: float
+    stepped: bool
+    learning_rate: float
     staleness: dict[int, int]
     logprob_check: LogprobCheck
     seconds: dict[str, float] = field(default_factory=dict)

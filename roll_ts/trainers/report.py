@@ -32,7 +32,7 @@ def make_report(
     """The report of an update that started from `version` and went over the samples `epochs` times."""
     trained = sum(s.generated for s in samples)
     passed = trained * epochs
-    parts = {key: sum(u.seconds[key] for u in updates) for key in ("forward_backward", "optimizer")}
+    parts = {key: sum(u.seconds.get(key, 0.0) for u in updates) for key in ("forward_backward", "optimizer")}
     return TrainReport(
         version=version + 1,
         samples=len(samples),
@@ -44,8 +44,13 @@ def make_report(
         success_rate=sum(s.success for s in samples) / len(samples),
         mean_weight=sum(u.weights for u in updates) / passed,
         truncated_share=sum(u.truncated for u in updates) / passed,
+        rejected_share=sum(u.rejected for u in updates) / passed,
         clipped_share=sum(u.clipped for u in updates) / passed,
         mean_nll=sum(u.nll for u in updates) / passed,
+        reference_kl=sum(u.kl for u in updates) / passed,
+        entropy=sum(u.entropy for u in updates) / passed,
+        stepped=any(u.stepped for u in updates),
+        learning_rate=updates[-1].learning_rate,
         staleness=staleness_histogram(samples, version),
         logprob_check=check,
         seconds={**parts, "total": seconds},

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.distributed import HashStore
 
-from roll_ts.trainers.losses import group_advantages
+from roll_ts.trainers.algorithms.advantages import advantages as advantages_of
 from roll_ts.trainers.protocol import LogprobMismatch, TrainerConfig
 from roll_ts.trainers.sample import Sample
 from roll_ts.trainers.scratch import ScratchModel, make_model
@@ -95,7 +95,7 @@ def test_one_update_is_the_update_plain_torch_makes(lab: Lab, model: Path) -> No
     report = trainer.train(samples)
     theirs = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
     optimizer = torch.optim.AdamW(theirs.parameters(), lr=1e-3, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.0)
-    advantages = group_advantages([s.reward for s in samples], [s.group for s in samples])
+    advantages = advantages_of("grpo", [s.reward for s in samples], [s.group for s in samples])
     trained, loss = sum(s.generated for s in samples), torch.zeros(())
     for sample, advantage in zip(samples, advantages, strict=True):
         tokens = torch.tensor(sample.tokens[None]).long()
@@ -264,17 +264,32 @@ def test_training_resumes_from_a_checkpoint_as_if_it_had_never_stopped(
 
 
 def test_a_gradient_that_is_not_finite_leaves_the_weights_alone(lab: Lab, model: Path) -> None:
-    trainer = lab.open(model, truncate_weight=None)
+    trainer = lab.open(model)
     samples = on_policy(trainer, make_samples(11))
     trainer.train(samples)
     before = trainer.export()
+    accumulate = trainer._updater.accumulate
+
+    def poisoned(*arguments: object) -> object:
+        found = accumulate(*arguments)
+        trainer._updater.ddp.buffers[0].grad_data[7] = float("nan")
+        return found
+
+    trainer._updater.accumulate = poisoned
+    with pytest.raises(FloatingPointError, match="weights are left unchanged"):
+        trainer.train(on_policy(trainer, samples))
+    assert trainer.version == 1
+    assert all(torch.equal(w, before[n]) for n, w in trainer.export().items())
+
+
+def test_log_probs_of_an_impossible_token_overflow_nothing(lab: Lab, model: Path) -> None:
+    trainer = lab.open(model, truncate_weight=None)
+    samples = make_samples(11)
+    trainer.train(on_policy(trainer, samples))
     impossible = [
         replace(s, logprobs=np.where(s.loss_mask, -1e30, 0), versions=np.where(s.loss_mask, 0, -1)) for s in samples
     ]
-    with pytest.raises(FloatingPointError, match="weights are left unchanged"):
-        trainer.train(impossible)
-    assert trainer.version == 1
-    assert all(torch.equal(w, before[n]) for n, w in trainer.export().items())
+    assert np.isfinite(trainer.train(impossible).grad_norm)
 
 
 def test_samples_the_model_cannot_take_are_named(lab: Lab, model: Path) -> None:

@@ -58,11 +58,11 @@ def test_the_builder_marks_what_was_generated_and_with_which_weights() -> None:
     builder.generate([5], [-0.25], version=6)
     builder.give([7])
     sample = builder.finish(group="g", trajectory="t", reward=1.0)
-    assert sample.tokens.tolist() == [1, 2, 3, 5, 7]
-    assert sample.loss_mask.tolist() == [False, False, True, True, False]
-    assert sample.logprobs.tolist() == [0, 0, -0.5, -0.25, 0]
-    assert sample.versions.tolist() == [-1, -1, 4, 6, -1]
-    assert (len(sample), sample.generated, sample.oldest_version) == (5, 2, 4)
+    assert sample.tokens.tolist() == [1, 2, 3, 5], "what follows the last generated token is left out"
+    assert sample.loss_mask.tolist() == [False, False, True, True]
+    assert sample.logprobs.tolist() == [0, 0, -0.5, -0.25]
+    assert sample.versions.tolist() == [-1, -1, 4, 6]
+    assert (len(sample), sample.generated, sample.oldest_version) == (4, 2, 4)
 
 
 def test_a_logprob_rounded_above_zero_counts_as_zero_but_a_positive_one_is_a_fault() -> None:
