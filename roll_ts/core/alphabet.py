@@ -189,15 +189,19 @@ class Progress(Event):
 
     attempt: AttemptId
     tokens: int
+    total: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finished(Event):
-    """The attempt ended by itself after `tokens` more tokens. `reason` is "stop" or "length"."""
+    """The attempt ended by itself after `tokens` more tokens. `reason` is "stop" or "length"; `cached` are the tokens
+    of its prefix that the engine found in its cache, where it says so."""
 
     attempt: AttemptId
     tokens: int
     reason: str
+    total: int | None = None
+    cached: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,6 +210,7 @@ class Aborted(Event):
 
     attempt: AttemptId
     tokens: int
+    total: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -183,7 +183,8 @@ class Cycle:
     def checkpoint_saved(self, command: int) -> None:
         """After the last checkpoint the run is over."""
         if command == self._last_checkpoint:
-            self.finish(True, "stopped by the user" if self.stopping else f"reached version {self.version}")
+            good = "stopped by the user" if self.stopping else f"reached version {self.version}"
+            self.finish(self.rollouts.doom is None, self.rollouts.doom or good)
 
     def finish(self, ok: bool, reason: str) -> None:
         """End the run; what is open is cancelled so that every trajectory has its outcome."""
@@ -197,6 +198,8 @@ class Cycle:
         self.out.say(Finish, ok=ok, reason=reason)
 
     def _step(self) -> bool:
+        if self.rollouts.doom is not None and not self.stopping:
+            self.stop()
         if self.stopping and self.stage not in (Stage.TRAINING, Stage.SAVING):
             return self._save_and_finish()
         if self.stage is Stage.IDLE:
@@ -258,12 +261,12 @@ class Cycle:
             return False
         self.out.say(Decided, policy=self.policy.name, decision="train", figures=dict(decision.figures))
         self.ranks.new_epoch()
-        self._batch = self.rollouts.groups.take(self.settings.groups_per_batch)
+        self._batch = self.rollouts.groups.take(list(self.rollouts.groups.complete)[: self.settings.groups_per_batch])
         self._lent, self._quiet = decision.lend, set()
         self.stage = Stage.SHRINKING
         if self._lent:
             devices = tuple(device for rank in self._lent for device in layout.ranks[rank])
-            self.ranks.begin_shrink(devices, may_empty=not self.rollouts.trajectories.open)
+            self.ranks.begin_shrink(devices, may_empty=not self.rollouts.unsettled)
             for rank in self._lent:
                 self.out.say(
                     Drain,
@@ -357,9 +360,9 @@ class Cycle:
             version=self.version,
             complete_groups=len(self.rollouts.groups.complete),
             groups_needed=self.settings.groups_per_batch,
-            unsettled=len(self.rollouts.trajectories.open),
+            unsettled=self.rollouts.unsettled,
             running=len(self.rollouts.trajectories.attempts),
-            queued=self.rollouts.turns.queued,
+            queued=self.rollouts.queued,
             lendable=tuple(rank for rank in active if rank in shared),
             keepable=tuple(rank for rank in active if rank not in shared),
         )

@@ -134,7 +134,7 @@ def _check_trajectories(scheduler: Scheduler) -> None:
         running = AttemptId(trajectory.id, trajectory.turn, trajectory.tries) in table.attempts
         generating, waiting = trajectory.phase is Phase.GENERATING, trajectory.phase is Phase.ENVIRONMENT
         asked = trajectory.environment_command is not None
-        generated = sum(segment.tokens for segment in trajectory.segments)
+        generated = sum(span.tokens for span in trajectory.spans)
         # AST: AST_INVARIANT(
         #     generating == running, error=InvariantBroken, about=(trajectory.id, trajectory.phase)
         # ) - R6: who generates has an attempt, and only they
@@ -177,7 +177,7 @@ def _check_trajectories(scheduler: Scheduler) -> None:
             )
         # END AST ecf2de
         queued += trajectory.phase is Phase.QUEUED
-    counted, accounted = scheduler.rollouts.turns.queued, len(table.open) + sum(table.settled.values())
+    counted, accounted = scheduler.rollouts.queued, len(table.open) + sum(table.settled.values())
     # AST: AST_INVARIANT(queued == counted, error=InvariantBroken) - R6: each queued turn is counted once
     if not queued == counted:
         raise InvariantBroken(
@@ -199,20 +199,20 @@ def _check_trajectories(scheduler: Scheduler) -> None:
 def _check_groups(scheduler: Scheduler) -> None:
     rollouts = scheduler.rollouts
     for group in rollouts.groups.open.values():
-        players = len(set(group.players))
+        players, started = len(set(group.players)), rollouts.groups.group_size + rollouts.groups.extra
         # AST: AST_INVARIANT(
-        #     players == rollouts.groups.group_size, error=InvariantBroken, about=(group.id, group.players)
+        #     players == started, error=InvariantBroken, about=(group.id, group.players)
         # ) - R15: each member of a group has its own player
-        if not players == rollouts.groups.group_size:
+        if not players == started:
             raise InvariantBroken(
-                f"Invariant: players == rollouts.groups.group_size, got players={players!r:.200}, "
-                f"rollouts.groups.group_size={rollouts.groups.group_size!r:.200} "
+                f"Invariant: players == started, got players={players!r:.200}, started={started!r:.200} "
                 f"(group.id={group.id!r:.200}, group.players={group.players!r:.200}) - R15: each member of "
                 "a group has its own player"
             )
-        # END AST e71713
+        # END AST cf6a6b
         for member, player in enumerate(group.players):
-            playing, done = player in rollouts.trajectories.open, member in group.done
+            playing = player in rollouts.trajectories.open
+            done = member in group.done or member in group.given_up
             # AST: AST_INVARIANT(
             #     playing != done, error=InvariantBroken, about=(group.id, member, player)
             # ) - R13: a member is played or done

@@ -7,6 +7,7 @@ a command that is not waiting is late and must be ignored (R3).
 from __future__ import annotations
 
 import heapq
+from collections.abc import Collection
 from typing import Any, TypeVar
 
 from roll_ts.core.alphabet import Command, SetTimer
@@ -24,8 +25,11 @@ class Outbox:
         self._said: list[Command] = []
         self._next_id = 0
         self._due: list[tuple[float, int]] = []
-        self._alarms: list[tuple[float, int, str, int]] = []
+        self._alarms: list[tuple[float, int]] = []
+        self._alarm: dict[int, tuple[str, int]] = {}
+        self._next_alarm = 0
         self._timer: float | None = None
+        self._stirred = True
 
     def say(self, message: type[C], /, *, within: float | None = None, awaits: str | None = None, **fields: Any) -> C:
         """Add a command; with `within` seconds, `awaits` owes the answer by then."""
@@ -49,13 +53,31 @@ class Outbox:
         """Wait no longer for `command`."""
         self.waiting.pop(command, None)
 
-    def set_alarm(self, at: float, what: str, which: int) -> None:
-        """Have `overdue_alarms` return (what, which) once the time is `at`."""
+    def stir(self) -> None:
+        """Something that the control side waits for may have happened: it is asked before this `handle` returns."""
+        self._stirred = True
+
+    def stirred(self) -> bool:
+        """Whether `stir` was called since the last time this was asked."""
+        stirred, self._stirred = self._stirred, False
+        return stirred
+
+    def set_alarm(self, at: float, what: str, which: int) -> int:
+        """Have `overdue_alarms` return (what, which) once the time is `at`. Returns a ticket for `drop_alarm`."""
         # VAL: VAL_NON_EMPTY(what)
         if len(what) == 0:
             raise ValueError(f"set_alarm: what must not be empty, got {what!r:.200}")
         # END VAL 688471
-        heapq.heappush(self._alarms, (at, len(self._alarms), what, which))
+        ticket = self._next_alarm
+        self._next_alarm += 1
+        self._alarm[ticket] = (what, which)
+        heapq.heappush(self._alarms, (at, ticket))
+        return ticket
+
+    def drop_alarm(self, ticket: int) -> None:
+        """The alarm shall not ring; nothing happens when it has rung."""
+        if self._alarm.pop(ticket, None) is not None:
+            self._alarms = _without_dead(self._alarms, self._alarm)
 
     def overdue(self) -> list[Command]:
         """Commands whose deadline has passed, oldest first; they wait no longer."""
@@ -69,19 +91,30 @@ class Outbox:
     def overdue_alarms(self) -> list[tuple[str, int]]:
         """The alarms whose time has come."""
         rung: list[tuple[str, int]] = []
-        while self._alarms and self._alarms[0][0] <= self.now:
-            _, _, what, which = heapq.heappop(self._alarms)
-            rung.append((what, which))
+        while self._alarms and (self._alarms[0][0] <= self.now or self._alarms[0][1] not in self._alarm):
+            _, ticket = heapq.heappop(self._alarms)
+            if ticket in self._alarm:
+                rung.append(self._alarm.pop(ticket))
         return rung
 
     def take(self) -> list[Command]:
         """All commands said since the last call, with the timer that the earliest deadline needs."""
-        while self._due and self._due[0][1] not in self.waiting:
-            heapq.heappop(self._due)
-        times = [heap[0][0] for heap in (self._due, self._alarms) if heap]
-        earliest = min(times) if times else None
+        self._due = _without_dead(self._due, self.waiting)
+        earliest = self._due[0][0] if self._due else None
+        if self._alarms and (earliest is None or self._alarms[0][0] < earliest):
+            earliest = self._alarms[0][0]
         if earliest is not None and (self._timer is None or earliest < self._timer or self._timer <= self.now):
             self._timer = earliest
             self.say(SetTimer, at=earliest)
         said, self._said = self._said, []
         return said
+
+
+def _without_dead(heap: list[tuple[float, int]], alive: Collection[int]) -> list[tuple[float, int]]:
+    """The heap with a living head; rebuilt when most of it is dead, so that it never outgrows what is alive (R37)."""
+    while heap and heap[0][1] not in alive:
+        heapq.heappop(heap)
+    if len(heap) > 64 + 2 * len(alive):
+        heap = [entry for entry in heap if entry[1] in alive]
+        heapq.heapify(heap)
+    return heap

@@ -5,6 +5,8 @@ Invariant: a rank changes state only along `TRANSITIONS`; a refused change leave
 
 from __future__ import annotations
 
+import bisect
+import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -67,6 +69,9 @@ class RankTable:
         self.on_move = on_move
         self.epoch = 0
         self.rows = [Rank(rank, devices) for rank, devices in enumerate(layout.ranks)]
+        # sorted ids by state, kept by `move` alone: who asks for a state does not look at every rank (R37)
+        self._by_state: dict[RankState, list[int]] = {state: [] for state in RankState}
+        self._by_state[S.FAILED] = list(range(len(self.rows)))
 
     def get(self, rank: int) -> Rank:
         """The row of `rank`. Raises UnknownId."""
@@ -82,7 +87,13 @@ class RankTable:
         if len(states) == 0:
             raise ValueError(f"in_state: states must not be empty, got {states!r:.200}")
         # END VAL 28ca99
-        return tuple(row.id for row in self.rows if row.state in states)
+        if len(states) == 1:
+            return tuple(self._by_state[states[0]])
+        return tuple(heapq.merge(*(self._by_state[state] for state in set(states))))
+
+    def count(self, *states: RankState) -> int:
+        """How many ranks are in any of `states`."""
+        return sum(len(self._by_state[state]) for state in states)
 
     def new_epoch(self) -> int:
         """The number of the shrink, expand or sync that begins now (R3)."""
@@ -101,6 +112,9 @@ class RankTable:
             )
         # END VAL 2ba112
         old, row.state, row.epoch = row.state, state, self.epoch
+        leaving = self._by_state[old]
+        del leaving[bisect.bisect_left(leaving, rank)]
+        bisect.insort(self._by_state[state], rank)
         if state in (S.LENT, S.FAILED, S.BOOTING):
             row.version = row.kv_version = -1
         self.on_move(row, old)

@@ -6,8 +6,11 @@ between turns a trajectory holds no request (R12).
 
 from __future__ import annotations
 
+from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from roll_ts.core.admission import Priority, Sessions
 from roll_ts.core.alphabet import (
     Aborted,
     Cancel,
@@ -21,15 +24,18 @@ from roll_ts.core.alphabet import (
     Settled,
     StepEnvironment,
 )
-from roll_ts.core.batching import GroupTable
-from roll_ts.core.dispatching import Dispatcher
+from roll_ts.core.batching import Group, GroupTable
+from roll_ts.core.dispatching import FAILURES_IN_A_ROW, Dispatcher
+from roll_ts.core.estimates import Lengths
 from roll_ts.core.outbox import Outbox
-from roll_ts.core.ranks import RankTable
+from roll_ts.core.ranks import Rank, RankTable
 from roll_ts.core.settings import Settings
 from roll_ts.core.staleness import StalenessLedger
 from roll_ts.core.trajectories import Outcome, Phase, Trajectory, TrajectoryTable
 
 MAX_ATTEMPT_FAILURES = 2
+LEAST_ENDS = 32
+"""Ended episodes below which a share of void ones says nothing."""
 
 
 @dataclass
@@ -40,26 +46,81 @@ class EvaluationRound:
     replaced: dict[int, int] = field(default_factory=dict)
 
 
+class VoidWindow:
+    """Why the last `size` episodes ended: void, and for what, or well."""
+
+    def __init__(self, size: int) -> None:
+        self.size = max(size, LEAST_ENDS)
+        self._ends: deque[str | None] = deque()
+        self._voids: Counter[str] = Counter()
+        self._void = 0
+
+    def ended(self, reason: str | None) -> None:
+        """One more end; `reason` when it is void."""
+        self._ends.append(reason)
+        self._count(reason, 1)
+        if len(self._ends) > self.size:
+            self._count(self._ends.popleft(), -1)
+
+    def verdict(self, most: float) -> str | None:
+        """What to tell when more than the share `most` of a full window is void: how many, and the commonest reason."""
+        if len(self._ends) < self.size or self._void <= most * self.size:
+            return None
+        reason, count = min(self._voids.items(), key=lambda item: (-item[1], item[0]))
+        return f"{self._void} of the last {self.size} episodes are void, {count} of them for: {reason}"
+
+    def _count(self, reason: str | None, one: int) -> None:
+        if reason is None:
+            return
+        self._void += one
+        self._voids[reason] += one
+        if not self._voids[reason]:
+            del self._voids[reason]
+
+
 class Rollouts:
-    """All trajectories from start to outcome. `version` is the trainer's; `admitting`: new groups may start."""
+    """All trajectories from start to outcome. `version` is the trainer's; `admitting`: new groups may start;
+    `doom`: why the run cannot go on, too large a share of the episodes being void."""
 
     def __init__(self, settings: Settings, ranks: RankTable, out: Outbox) -> None:
         self.settings = settings
         self.ranks = ranks
         self.out = out
-        self.trajectories = TrajectoryTable(len(settings.layout.ranks))
+        self.on_sick: Callable[[int, str], None] | None = None
+        self.trajectories = TrajectoryTable(len(settings.layout.ranks), self._became_older)
         self.turns = Dispatcher(settings, ranks, self.trajectories, out)
-        self.groups = GroupTable(settings.group_size)
+        self.sessions = Sessions(settings.session_admission, self._priority)
+        self.groups = GroupTable(settings.group_size, settings.redundant_members)
+        self.lengths = Lengths()
+        self.voids = VoidWindow(2 * settings.groups_per_batch * settings.group_size)
+        self.live_limit: int | None = None
+        self.doom: str | None = None
         self.ledger = StalenessLedger(settings.async_ratio, settings.groups_per_batch)
         self.rounds: list[EvaluationRound] = []
         self.version = 0
         self.admitting = False
         self._next_group = 0
+        self._filtered = 0
+
+    @property
+    def unsettled(self) -> int:
+        """Training trajectories without an outcome. An evaluation holds up no step (R14)."""
+        return self.trajectories.open_of["train"]
+
+    @property
+    def queued(self) -> int:
+        """Turns that want a rank, those of sessions that are kept out included."""
+        return self.turns.queued + self.sessions.parked
 
     @property
     def evaluating(self) -> bool:
         """Whether a greedy episode is still open."""
-        return any(evaluation.waiting for evaluation in self.rounds)
+        return self.trajectories.open_of["eval"] > 0
+
+    def rank_moved(self, row: Rank) -> None:
+        """The table of ranks changed: placement and session admission follow (R1)."""
+        self.turns.rank_moved(row)
+        self.sessions.rank_moved(row)
 
     def begin_evaluation(self, episodes: int, first_seed: int) -> None:
         """Start a round of greedy episodes; episode i plays seed `first_seed` + i."""
@@ -72,17 +133,27 @@ class Rollouts:
             self._start("eval", len(self.rounds) - 1, episode, first_seed + episode)
 
     def admit(self) -> None:
-        """Start as many groups as the staleness bound leaves room for (R17)."""
-        while self.admitting and self.ledger.room() > 0:
+        """Start as many groups as the staleness bound leaves room for (R17) and as have KV for their sessions."""
+        size = self.groups.group_size + self.groups.extra
+        while self.admitting and self.ledger.room() > 0 and self._may_start(size):
             self.ledger.start()
             group, seed = self._next_group, self.settings.seed * 1_000_003 + self._next_group
             self._next_group += 1
-            players = [self._start("train", group, member, seed) for member in range(self.settings.group_size)]
-            self.groups.start(group, seed, players)
+            players = [self._start("train", group, member, seed) for member in range(size)]
+            row = self.groups.start(group, seed, players)
+            row.alarm = self.out.set_alarm(self.out.now + self.settings.deadlines.group, "group", group)
+
+    def _may_start(self, size: int) -> bool:
+        live = self.unsettled
+        if self.live_limit is not None and live + size > max(self.live_limit, size):
+            return False
+        return self.sessions.may_start(live, size)
 
     def dispatch(self) -> bool:
         """Send queued turns to ranks; a turn that may not grow any more is ended (R7, R10). Returns whether one was:
         its episode may be over, which the control side must hear of."""
+        for trajectory in self.sessions.admitted(self.out.now, self.turns.need):
+            self.turns.enqueue(trajectory)
         full = self.turns.dispatch(self.version)
         for trajectory in full:
             self._end_turn_without_room(trajectory)
@@ -90,31 +161,38 @@ class Rollouts:
 
     def progress(self, event: Progress) -> None:
         """More tokens of an open attempt (R3, R8)."""
-        self.trajectories.add_tokens(event.attempt, event.tokens)
+        self.turns.progress(event.attempt, event.tokens, event.total)
 
     def finished(self, event: Finished) -> None:
         """The turn is complete: hand it to the environment."""
-        trajectory = self.turns.close(event.attempt, event.tokens)
-        if trajectory is not None:
+        attempt = self.trajectories.attempts.get(event.attempt)
+        trajectory = self.turns.close(event.attempt, event.tokens, event.total)
+        if trajectory is not None and attempt is not None:
+            if event.cached is not None and attempt.expected:
+                self.sessions.heard(attempt.expected, event.cached)
+            self.turns.finished(trajectory, attempt.rank)
             trajectory.carried = 0
             self._step_environment(trajectory)
 
     def aborted(self, event: Aborted) -> None:
         """The turn was stopped: it goes back to the queue with what it has (R8)."""
-        trajectory = self.turns.close(event.attempt, event.tokens)
+        trajectory = self.turns.close(event.attempt, event.tokens, event.total)
         if trajectory is not None:
-            self.turns.enqueue(trajectory)
+            self._want_turn(trajectory)
 
     def failed(self, event: Failed) -> None:
         """The engine broke this attempt: try again a bounded number of times, then the episode is void (R13)."""
+        attempt = self.trajectories.attempts.get(event.attempt)
         trajectory = self.turns.close(event.attempt, 0)
-        if trajectory is None:
+        if trajectory is None or attempt is None:
             return
+        if self.turns.failed(trajectory, attempt.rank) and self.on_sick is not None:
+            self.on_sick(attempt.rank, f"failed {FAILURES_IN_A_ROW} different turns one after another: {event.error}")
         trajectory.failures += 1
         if trajectory.failures > MAX_ATTEMPT_FAILURES:
             self._void(trajectory, f"engine: {event.error}")
         else:
-            self.turns.enqueue(trajectory)
+            self._want_turn(trajectory)
 
     def environment_replied(self, event: EnvironmentReplied) -> None:
         """The environment answered: score the episode, end it at a limit, or ask for the next turn."""
@@ -131,7 +209,7 @@ class Rollouts:
         else:
             trajectory.turn += 1
             trajectory.tries = 0
-            self.turns.enqueue(trajectory)
+            self._want_turn(trajectory)
 
     def environment_failed(self, event: EnvironmentFailed) -> None:
         """The environment broke: the episode is void and its member is played anew (R13)."""
@@ -144,14 +222,14 @@ class Rollouts:
         for attempt in list(self.trajectories.by_rank[rank].values()):
             trajectory = self.turns.close(attempt.id, 0)
             if trajectory is not None:
-                self.turns.enqueue(trajectory)
+                self._want_turn(trajectory)
 
     def new_weight_version(self, rank: int, version: int) -> None:
         """The rank's weights changed under running requests (`keep_kv`): later tokens are of another version (R16)."""
         for attempt in self.trajectories.by_rank[rank].values():
             trajectory = self.trajectories.open.get(attempt.id.trajectory)
             if trajectory is not None:
-                self.trajectories.cut_segment(attempt, trajectory)
+                self.trajectories.cut_span(attempt, trajectory)
             attempt.version = version
 
     def drop_stale(self, version: int) -> None:
@@ -161,11 +239,16 @@ class Rollouts:
             raise ValueError(f"drop_stale: version must be at least {self.version!r:.200}, got {version!r}")
         # END VAL cf2117
         self.version = version
-        for group in [*self.groups.open.values(), *self.groups.complete.values()]:
-            members = [self.trajectories.open.get(player) for player in group.players]
-            ages = [group.oldest, *(self.trajectories.oldest_of(member) for member in members if member is not None)]
-            if any(self.ledger.too_old(age, version) for age in ages):
+        for group in self.groups.older_than(version - self.ledger.allowed):
+            ages = [group.oldest]
+            ages += [
+                self.trajectories.open[player].oldest for player in group.players if player in self.trajectories.open
+            ]
+            oldest = min((age for age in ages if age >= 0), default=-1)
+            if self.ledger.too_old(oldest, version):
                 self._drop_group(group.id, "stale")
+            else:
+                self.groups.refile(group, oldest)
 
     def close_training(self, reason: str) -> None:
         """No more training groups: what is open is cancelled."""
@@ -181,8 +264,6 @@ class Rollouts:
         """Cancel the greedy episodes that are still open."""
         for trajectory in [item for item in self.trajectories.open.values() if item.kind == "eval"]:
             self._settle(trajectory, Outcome.CANCELLED, "shutdown")
-        for evaluation in self.rounds:
-            evaluation.waiting.clear()
 
     def overdue(self, command: Dispatch | StepEnvironment, why: str) -> None:
         """A turn or an environment missed its deadline (R26)."""
@@ -196,16 +277,54 @@ class Rollouts:
             self.turns.abort(attempt, "deadline")
 
     def trajectory_overdue(self, trajectory_id: int) -> None:
-        """An episode lasted longer than any may (R11, R14)."""
+        """An episode lasted longer than any may (R11, R14), the time that it was kept out not counted."""
         trajectory = self.trajectories.get(trajectory_id)
-        if trajectory is not None:
+        if trajectory is None:
+            return
+        now = self.out.now
+        waited = trajectory.waited + (now - trajectory.parked if trajectory.parked is not None else 0.0)
+        left = trajectory.started + self.settings.deadlines.trajectory + waited - now
+        if left > 0:
+            trajectory.alarm = self.out.set_alarm(now + left, "trajectory", trajectory_id)
+        elif trajectory.parked is not None:
+            again = now + self.settings.deadlines.trajectory
+            trajectory.alarm = self.out.set_alarm(again, "trajectory", trajectory_id)
+        else:
             self._void(trajectory, "deadline")
+
+    def group_overdue(self, group_id: int) -> None:
+        """A group did not become complete in its time: it is void, and a fresh one may start (R14)."""
+        group = self.groups.open.get(group_id)
+        if group is None:
+            return
+        playing = [self.trajectories.open[player] for player in group.players if player in self.trajectories.open]
+        if any(trajectory.parked is not None for trajectory in playing):
+            group.alarm = self.out.set_alarm(self.out.now + self.settings.deadlines.group, "group", group_id)
+        else:
+            self._drop_group(group_id, "deadline")
 
     def _start(self, kind: str, group: int, member: int, seed: int) -> int:
         trajectory = self.trajectories.start(kind, group, member, seed, self.out.now)
-        self.out.set_alarm(self.out.now + self.settings.deadlines.trajectory, "trajectory", trajectory.id)
+        at = self.out.now + self.settings.deadlines.trajectory
+        trajectory.alarm = self.out.set_alarm(at, "trajectory", trajectory.id)
         self._step_environment(trajectory)
         return trajectory.id
+
+    def _priority(self, trajectory: Trajectory) -> Priority:
+        """Which session comes first: groups nearest to completion, then the older group (D-22)."""
+        if trajectory.kind == "eval":
+            return (-1 if self.settings.evaluation_first else self.settings.group_size + 1, trajectory.id, 0)
+        return (self.groups.missing(trajectory.group), trajectory.group, trajectory.id)
+
+    def _became_older(self, trajectory: Trajectory) -> None:
+        if trajectory.kind == "train":
+            self.groups.file(trajectory.group, trajectory.oldest)
+
+    def _want_turn(self, trajectory: Trajectory) -> None:
+        """The next turn, or the rest of one, wants a rank: to the queue, if the session is let in."""
+        trajectory.phase = Phase.QUEUED
+        if self.sessions.let_in(trajectory, self.turns.need(trajectory), self.out.now):
+            self.turns.enqueue(trajectory)
 
     def _step_environment(self, trajectory: Trajectory) -> None:
         trajectory.phase = Phase.ENVIRONMENT
@@ -239,20 +358,27 @@ class Rollouts:
         if trajectory.carried:
             trajectory.carried = 0
             self._step_environment(trajectory)
+        elif not trajectory.tokens:
+            limit = self.settings.max_context_tokens
+            self._void(trajectory, f"prompt: {trajectory.context_tokens} tokens, no room in {limit}")
         else:
             self._end(trajectory, Outcome.POLICY_FAILED, "context")
 
     def _settle(self, trajectory: Trajectory, outcome: Outcome, reason: str) -> None:
         """Give the outcome and stop whatever still works for the trajectory."""
-        attempt = self.turns.attempt_of(trajectory)
-        oldest = self.trajectories.oldest_of(trajectory)
-        tokens = trajectory.tokens + (attempt.tokens - attempt.segment_start if attempt is not None else 0)
+        attempt = self.trajectories.attempt_of(trajectory)
+        oldest = trajectory.oldest
+        tokens = trajectory.tokens + (attempt.tokens - attempt.span_start if attempt is not None else 0)
         if attempt is not None:
             self.turns.abort(attempt, reason)
         if trajectory.environment_command is not None:
             self.out.call_off(trajectory.environment_command)
+        if trajectory.alarm is not None:
+            self.out.drop_alarm(trajectory.alarm)
         self.turns.forget(trajectory)
+        self.sessions.leave(trajectory)
         self.trajectories.settle(trajectory, outcome)
+        self.out.stir()
         if reason != "done":
             self.out.say(Cancel, trajectory=trajectory.id)
         self.out.say(
@@ -273,20 +399,42 @@ class Rollouts:
 
     def _end(self, trajectory: Trajectory, outcome: Outcome, reason: str) -> None:
         """A trainable end (or, for an evaluation, a score)."""
-        oldest = self.trajectories.oldest_of(trajectory)
         self._settle(trajectory, outcome, reason)
+        if trajectory.turn:
+            self.lengths.see(trajectory.turn)
+        self.voids.ended(None)
         if trajectory.kind == "eval":
             self.rounds[trajectory.group].waiting.discard(trajectory.member)
-        elif self.groups.finish_member(trajectory.group, trajectory.member, oldest):
-            self._drop_if_stale(trajectory.group)
+            return
+        group = trajectory.group
+        if self.groups.finish_member(group, trajectory.member, trajectory.oldest, trajectory.reward):
+            self._completed(self.groups.complete[group])
+        else:
+            for player in self.groups.open[group].players:
+                if player in self.trajectories.open:
+                    self.sessions.reconsider(self.trajectories.open[player])
 
-    def _drop_if_stale(self, group: int) -> None:
-        if self.ledger.too_old(self.groups.complete[group].oldest, self.version):
-            self._drop_group(group, "stale")
+    def _completed(self, group: Group) -> None:
+        """The group has all members it needs: who is still playing is redundant; then it must be worth training."""
+        if group.alarm is not None:
+            self.out.drop_alarm(group.alarm)
+        for player in group.players:
+            if player in self.trajectories.open:
+                self._settle(self.trajectories.open[player], Outcome.CANCELLED, "redundant")
+        if self.ledger.too_old(group.oldest, self.version):
+            self._drop_group(group.id, "stale")
+        elif self.settings.filter_equal_rewards and self.groups.rewards_are_equal(group.id):
+            # a policy that can no longer be told apart must not spin for ever: then such groups are trained, too
+            limit = self.settings.max_filtered_batches * self.settings.groups_per_batch
+            if self._filtered < limit:
+                self._filtered += 1
+                self._drop_group(group.id, "filtered")
 
     def _void(self, trajectory: Trajectory, reason: str) -> None:
         """An infrastructure failure: play the member anew, or give the group up when it happens too often (D-10)."""
         self._settle(trajectory, Outcome.INFRA_VOID, reason)
+        self.voids.ended(reason)
+        self.doom = self.doom or self.voids.verdict(self.settings.max_void_share)
         group, member = trajectory.group, trajectory.member
         limit = self.settings.max_replacements_per_member
         if trajectory.kind == "eval":
@@ -297,12 +445,15 @@ class Rollouts:
             else:
                 self._start("eval", group, member, trajectory.seed)
         elif self.groups.open[group].replaced[member] >= limit:
-            self._drop_group(group, "void")
+            if not self.groups.give_up(group, member):
+                self._drop_group(group, "void")
         else:
             self.groups.replace(group, member, self._start("train", group, member, trajectory.seed))
 
     def _drop_group(self, group: int, reason: str) -> None:
         dropped = self.groups.drop(group)
+        if dropped.alarm is not None:
+            self.out.drop_alarm(dropped.alarm)
         self.ledger.dropped += 1
         for player in dropped.players:
             trajectory = self.trajectories.open.get(player)

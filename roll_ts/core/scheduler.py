@@ -5,8 +5,9 @@ Invariant: equal settings, policy and events (with their times) give equal comma
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatchmethod
+from typing import Any
 
 from roll_ts.core import alphabet as a
 from roll_ts.core.cycle import Cycle, Stage
@@ -17,6 +18,11 @@ from roll_ts.core.ranks import Rank, RankState, RankTable
 from roll_ts.core.rollouts import Rollouts
 from roll_ts.core.settings import Settings
 from roll_ts.core.trajectories import Outcome
+
+QUIET = frozenset(
+    {a.SubmitAcked, a.Progress, a.Finished, a.Aborted, a.Failed, a.EnvironmentReplied, a.EnvironmentFailed}
+)
+"""Events that are the control side's business only when the data side says so, by `Outbox.stir`."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,32 @@ class Scheduler:
         self.leases = Leases()
         self.rollouts = Rollouts(settings, self.ranks, self.out)
         self.cycle = Cycle(settings, policy, self.ranks, self.leases, self.rollouts, self.out)
+        self.rollouts.on_sick = self.cycle.fence
+        self._hear: dict[type[a.Event], Callable[[Any], None]] = {
+            a.TrajectoriesWanted: self._on_trajectories_wanted,
+            a.EvaluationWanted: self._on_evaluation_wanted,
+            a.UserStop: self._on_user_stop,
+            a.TimerFired: self._on_timer_fired,
+            a.TrainerReady: self._on_trainer_ready,
+            a.RankDied: self._on_rank_died,
+            a.SubmitAcked: self._on_submit_acked,
+            a.Progress: self._on_progress,
+            a.Finished: self._on_finished,
+            a.Aborted: self._on_aborted,
+            a.Failed: self._on_failed,
+            a.EnvironmentReplied: self._on_environment_replied,
+            a.EnvironmentFailed: self._on_environment_failed,
+            a.RankStats: self._on_rank_stats,
+            a.RankBooted: self._on_rank_booted,
+            a.MemoryReleased: self._on_memory_released,
+            a.TrainingFinished: self._on_training_finished,
+            a.CheckpointSaved: self._on_checkpoint_saved,
+            a.GroupFormed: self._on_group_formed,
+            a.WeightsSent: self._on_weights_sent,
+            a.WeightsLoaded: self._on_weights_loaded,
+            a.KVReady: self._on_kv_ready,
+            a.CommandFailed: self._on_command_failed,
+        }
 
     @property
     def finished(self) -> bool:
@@ -81,16 +113,24 @@ class Scheduler:
         self.out.now = now
         if self.finished:
             return []
-        self._take(event)
+        kind = type(event)
+        # VAL: VAL_KEY_IN(kind, mapping=self._hear, error=TypeError) - an event of the alphabet
+        if kind not in self._hear:
+            raise TypeError(f"handle: kind must be a key of self._hear, got {kind!r:.200} - an event of the alphabet")
+        # END VAL 08cd95
+        self._hear[kind](event)
+        if kind not in QUIET:
+            self.out.stir()
         for command in self.out.overdue():
+            self.out.stir()
             self._broken(
                 command, f"{command.awaits} did not answer {type(command).__name__} within its deadline", silent=True
             )
         for what, which in self.out.overdue_alarms():
-            # AST: AST_INVARIANT(what == "trajectory")
-            assert what == "trajectory", f'Invariant: what == "trajectory", got what={what!r:.200}'
-            # END AST 41c383
-            self.rollouts.trajectory_overdue(which)
+            if what == "group":
+                self.rollouts.group_overdue(which)
+            else:
+                self.rollouts.trajectory_overdue(which)
         self._go_on()
         return self.out.take()
 
@@ -106,7 +146,7 @@ class Scheduler:
             ),
             open_trajectories=len(trajectories.open),
             running=len(trajectories.attempts),
-            queued=self.rollouts.turns.queued,
+            queued=self.rollouts.queued,
             complete_groups=len(self.rollouts.groups.complete),
             outcomes=dict(trajectories.settled),
             late_answers=self.out.late_answers,
@@ -121,7 +161,8 @@ class Scheduler:
         """
         ended = True
         while ended:
-            self.cycle.advance()
+            if self.out.stirred():
+                self.cycle.advance()
             if self.finished:
                 return
             self._open_admission()
@@ -129,6 +170,7 @@ class Scheduler:
             ended = self.rollouts.dispatch()
 
     def _rank_moved(self, row: Rank, old: RankState) -> None:
+        self.rollouts.rank_moved(row)
         self.out.say(a.RankMoved, rank=row.id, old=str(old), new=str(row.state), epoch=row.epoch)
 
     def _open_admission(self) -> None:
@@ -137,121 +179,94 @@ class Scheduler:
         open_now = until is not None and 0 <= self.cycle.version < until and not self.cycle.stopping
         self.rollouts.admitting = open_now and (self.rollouts.admitting or not self.rollouts.evaluating)
 
-    @singledispatchmethod
-    def _take(self, event: a.Event) -> None:
-        raise TypeError(f"Scheduler.handle: {type(event).__name__} is not an event of the alphabet")
-
-    @_take.register
-    def _(self, event: a.TrajectoriesWanted) -> None:
+    def _on_trajectories_wanted(self, event: a.TrajectoriesWanted) -> None:
         # VAL: VAL_POSITIVE(event.until)
         if not event.until > 0:
-            raise ValueError(f"Scheduler._: event.until must be positive, got {event.until!r}")
-        # END VAL 85ba09
+            raise ValueError(f"Scheduler._on_trajectories_wanted: event.until must be positive, got {event.until!r}")
+        # END VAL 448e10
         self.cycle.until = event.until
         if self.settings.evaluation_episodes:
             self.rollouts.begin_evaluation(self.settings.evaluation_episodes, self.settings.evaluation_seed)
 
-    @_take.register
-    def _(self, event: a.EvaluationWanted) -> None:
+    def _on_evaluation_wanted(self, event: a.EvaluationWanted) -> None:
         self.rollouts.begin_evaluation(event.episodes, event.first_seed)
 
-    @_take.register
-    def _(self, event: a.UserStop) -> None:
+    def _on_user_stop(self, event: a.UserStop) -> None:
         self.cycle.stop()
 
-    @_take.register
-    def _(self, event: a.TimerFired) -> None:
+    def _on_timer_fired(self, event: a.TimerFired) -> None:
         """Deadlines are looked at after every event; the timer only makes sure that there is one."""
 
-    @_take.register
-    def _(self, event: a.TrainerReady) -> None:
+    def _on_trainer_ready(self, event: a.TrainerReady) -> None:
         self.cycle.trainer_ready(event)
 
-    @_take.register
-    def _(self, event: a.RankDied) -> None:
+    def _on_rank_died(self, event: a.RankDied) -> None:
         if event.command is None or self.out.answered(event.command) is not None:
             self.cycle.rank_died(event.rank)
 
-    @_take.register
-    def _(self, event: a.SubmitAcked) -> None:
+    def _on_submit_acked(self, event: a.SubmitAcked) -> None:
         """Nothing waits for it alone: the attempt's own deadline covers it."""
 
-    @_take.register
-    def _(self, event: a.Progress) -> None:
+    def _on_progress(self, event: a.Progress) -> None:
         self.rollouts.progress(event)
 
-    @_take.register
-    def _(self, event: a.Finished) -> None:
+    def _on_finished(self, event: a.Finished) -> None:
         self.rollouts.finished(event)
 
-    @_take.register
-    def _(self, event: a.Aborted) -> None:
+    def _on_aborted(self, event: a.Aborted) -> None:
         self.rollouts.aborted(event)
 
-    @_take.register
-    def _(self, event: a.Failed) -> None:
+    def _on_failed(self, event: a.Failed) -> None:
         self.rollouts.failed(event)
 
-    @_take.register
-    def _(self, event: a.EnvironmentReplied) -> None:
+    def _on_environment_replied(self, event: a.EnvironmentReplied) -> None:
         self.rollouts.environment_replied(event)
 
-    @_take.register
-    def _(self, event: a.EnvironmentFailed) -> None:
+    def _on_environment_failed(self, event: a.EnvironmentFailed) -> None:
         self.rollouts.environment_failed(event)
 
-    @_take.register
-    def _(self, event: a.RankStats) -> None:
+    def _on_rank_stats(self, event: a.RankStats) -> None:
         if event.command is None:
             return
         command = self.out.answered(event.command)
         if command is not None:
             self.cycle.rank_quiet(command, event)
 
-    @_take.register
-    def _(self, event: a.RankBooted) -> None:
+    def _on_rank_booted(self, event: a.RankBooted) -> None:
         if self.out.answered(event.command) is not None:
             self.cycle.rank_booted(event)
 
-    @_take.register
-    def _(self, event: a.MemoryReleased) -> None:
+    def _on_memory_released(self, event: a.MemoryReleased) -> None:
         command = self.out.answered(event.command)
         if command is not None:
             self.cycle.memory_released(command, event)
 
-    @_take.register
-    def _(self, event: a.TrainingFinished) -> None:
+    def _on_training_finished(self, event: a.TrainingFinished) -> None:
         if self.out.answered(event.command) is not None:
             self.cycle.training_finished(event)
 
-    @_take.register
-    def _(self, event: a.CheckpointSaved) -> None:
+    def _on_checkpoint_saved(self, event: a.CheckpointSaved) -> None:
         command = self.out.answered(event.command)
         if command is not None:
             self.cycle.checkpoint_saved(command.id)
 
-    @_take.register
-    def _(self, event: a.GroupFormed) -> None:
+    def _on_group_formed(self, event: a.GroupFormed) -> None:
         if self.out.answered(event.command) is not None and self.cycle.sync is not None:
             self.cycle.sync.group_formed()
 
-    @_take.register
-    def _(self, event: a.WeightsSent) -> None:
+    def _on_weights_sent(self, event: a.WeightsSent) -> None:
         if self.out.answered(event.command) is not None and self.cycle.sync is not None:
             self.cycle.sync.weights_sent()
 
-    @_take.register
-    def _(self, event: a.WeightsLoaded) -> None:
+    def _on_weights_loaded(self, event: a.WeightsLoaded) -> None:
         if self.out.answered(event.command) is not None and self.cycle.sync is not None:
             self.cycle.sync.weights_loaded(event)
 
-    @_take.register
-    def _(self, event: a.KVReady) -> None:
+    def _on_kv_ready(self, event: a.KVReady) -> None:
         if self.out.answered(event.command) is not None and self.cycle.sync is not None:
             self.cycle.sync.kv_ready(event)
 
-    @_take.register
-    def _(self, event: a.CommandFailed) -> None:
+    def _on_command_failed(self, event: a.CommandFailed) -> None:
         command = self.out.answered(event.command)
         if command is not None:
             self._broken(command, event.error, silent=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 
@@ -27,7 +28,7 @@ class Layout:
         wanted = set(devices)
         return tuple(rank for rank, own in enumerate(self.ranks) if wanted & set(own))
 
-    @property
+    @cached_property
     def shared_ranks(self) -> tuple[int, ...]:
         """Ranks whose devices the trainer uses too; they can be lent."""
         return self.ranks_on(self.train_devices)
@@ -51,6 +52,7 @@ class Deadlines:
     fence: float = 30.0
     boot: float = 300.0
     trajectory: float = 600.0
+    group: float = 3600.0
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,13 @@ class Settings:
     max_restarts_per_rank: int = 2
     max_replacements_per_member: int = 3
     sync_retries: int = 2
+    reserve_quantile: float = 0.9
+    session_admission: bool = True
+    evaluation_first: bool = False
+    redundant_members: int = 0
+    filter_equal_rewards: bool = False
+    max_filtered_batches: int = 10
+    max_void_share: float = 0.5
     deadlines: Deadlines = field(default_factory=Deadlines)
 
 
@@ -98,6 +107,8 @@ def check_settings(settings: Settings) -> list[Problem]:
         ("max_restarts_per_rank", 0),
         ("max_replacements_per_member", 0),
         ("sync_retries", 0),
+        ("redundant_members", 0),
+        ("max_filtered_batches", 1),
     ):
         value = getattr(settings, key)
         need(value >= low, key, value, f"must be at least {low}", f"set {key} to {low} or more")
@@ -110,6 +121,20 @@ def check_settings(settings: Settings) -> list[Problem]:
         settings.max_reply_tokens,
         f"leaves no room for a prompt within max_context_tokens={settings.max_context_tokens}",
         "lower max_reply_tokens or raise max_context_tokens",
+    )
+    need(
+        0 < settings.reserve_quantile <= 1,
+        "reserve_quantile",
+        settings.reserve_quantile,
+        "must lie in (0, 1]",
+        "use the share of replies whose KV shall be there without preemption, such as 0.9",
+    )
+    need(
+        0 < settings.max_void_share <= 1,
+        "max_void_share",
+        settings.max_void_share,
+        "must lie in (0, 1]",
+        "use the share of void episodes above which the run ends; 1 never ends it",
     )
     for name, seconds in vars(settings.deadlines).items():
         need(seconds > 0, f"deadlines.{name}", seconds, "must be positive", "give the seconds the party has to answer")

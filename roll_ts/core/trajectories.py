@@ -1,13 +1,15 @@
 """Trajectories, their attempts and what each generated (R6, R8, R13, R16).
 
 Invariants: an attempt id is used once and ends once; a trajectory has at most one open attempt and exactly one outcome;
-the tokens of its segments are the tokens of its attempts.
+the tokens of its spans are the tokens of its closed attempts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from roll_ts.core.alphabet import AttemptId
 from roll_ts.core.errors import IllegalTransition, UnknownId
@@ -31,21 +33,18 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True)
-class Segment:
-    """Tokens that one attempt generated under one weight and KV version (R16)."""
+class Span(NamedTuple):
+    """Tokens generated one after another under one weight and KV version, over any number of turns (R16)."""
 
-    turn: int
-    attempt: int
-    rank: int
     version: int
     kv_version: int
     tokens: int
 
 
-@dataclass
+@dataclass(slots=True)
 class Attempt:
-    """An open request on a rank. `tokens`: generated and reported so far, beyond `carried`."""
+    """An open request on a rank. `tokens`: generated and reported so far, beyond `carried`; `reserved`: KV tokens
+    booked for it on its rank; `expected` the tokens of its prefix that should be cached there."""
 
     id: AttemptId
     rank: int
@@ -54,15 +53,19 @@ class Attempt:
     kv_version: int
     carried: int
     reserved: int
+    expected: int = 0
     tokens: int = 0
-    segment_start: int = 0
+    span_start: int = 0
     abort: int | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Trajectory:
     """One episode. `turn` is the turn being generated (0: not reset yet); `carried` the tokens of it so far;
-    `resident` = (rank, weight version, boots) of the prefix cache that holds its context."""
+    `resident` = (rank, weight version, boots) of the prefix cache that holds its context; `oldest` the lowest version
+    of its reported tokens (−1: none yet); `avoid` the rank that failed its turn last; `cached` the tokens of its prefix
+    that its resident rank should have. `session`: what session admission booked for it in KV tokens, 0 while it is not
+    let in; `waited` the seconds it was kept out, `parked` since when it is (None: it is not)."""
 
     id: int
     kind: str
@@ -77,28 +80,33 @@ class Trajectory:
     tries: int = 0
     failures: int = 0
     tokens: int = 0
+    oldest: int = -1
     reward: float = 0.0
     success: bool = False
     resident: tuple[int, int, int] | None = None
     environment_command: int | None = None
-    segments: list[Segment] = field(default_factory=list)
+    avoid: int | None = None
+    alarm: int | None = None
+    cached: int = 0
+    session: int = 0
+    parked: float | None = None
+    waited: float = 0.0
+    spans: list[Span] = field(default_factory=list)
     outcome: Outcome | None = None
-
-    @property
-    def oldest_version(self) -> int:
-        """Version of the oldest segment with a token; −1 when nothing is generated yet."""
-        return min((segment.version for segment in self.segments), default=-1)
 
 
 class TrajectoryTable:
-    """All open trajectories, and the open attempts by id and by rank."""
+    """All open trajectories, and the open attempts by id and by rank. `on_older(trajectory)` is called when its oldest
+    token became older than before."""
 
-    def __init__(self, ranks: int) -> None:
+    def __init__(self, ranks: int, on_older: Callable[[Trajectory], None] | None = None) -> None:
         self.open: dict[int, Trajectory] = {}
         self.attempts: dict[AttemptId, Attempt] = {}
         self.by_rank: list[dict[AttemptId, Attempt]] = [{} for _ in range(ranks)]
         self.late_data = 0
         self.settled = dict.fromkeys(Outcome, 0)
+        self.open_of = {"train": 0, "eval": 0}
+        self.on_older = on_older
         self._next_id = 0
 
     @property
@@ -115,6 +123,7 @@ class TrajectoryTable:
         trajectory = Trajectory(self._next_id, kind, group, member, seed, now)
         self._next_id += 1
         self.open[trajectory.id] = trajectory
+        self.open_of[kind] += 1
         return trajectory
 
     def get(self, trajectory: int) -> Trajectory | None:
@@ -124,6 +133,10 @@ class TrajectoryTable:
             raise UnknownId(f"get: trajectory must lie in [0, {self._next_id - 1!r:.200}], got {trajectory!r}")
         # END VAL 20965f
         return self.open.get(trajectory)
+
+    def attempt_of(self, trajectory: Trajectory) -> Attempt | None:
+        """The trajectory's open attempt."""
+        return self.attempts.get(AttemptId(trajectory.id, trajectory.turn, trajectory.tries))
 
     def next_attempt(self, trajectory: Trajectory) -> AttemptId:
         """A fresh id for another try at the trajectory's turn (R6)."""
@@ -149,8 +162,9 @@ class TrajectoryTable:
         self.by_rank[attempt.rank][attempt.id] = attempt
         self.open[attempt.id.trajectory].phase = Phase.GENERATING
 
-    def add_tokens(self, attempt_id: AttemptId, tokens: int) -> Attempt | None:
-        """Count `tokens` more of an open attempt. None, counted as late, when it is closed (R3)."""
+    def add_tokens(self, attempt_id: AttemptId, tokens: int, total: int | None = None) -> Attempt | None:
+        """Count `tokens` more of an open attempt; with `total`, its tokens so far, what was counted before is not
+        counted again, so that a doubled or a lost report is harmless. None, counted as late, when it is closed (R3)."""
         # VAL: VAL_NON_NEGATIVE(tokens)
         if not tokens >= 0:
             raise ValueError(f"add_tokens: tokens must not be negative, got {tokens!r}")
@@ -159,11 +173,16 @@ class TrajectoryTable:
         if attempt is None:
             self.late_data += 1
             return None
-        attempt.tokens += tokens
+        more = tokens if total is None else total - attempt.tokens
+        if more > 0:
+            first = attempt.tokens == attempt.span_start
+            attempt.tokens += more
+            if first:
+                self._note_version(attempt)
         return attempt
 
     def close(self, attempt: Attempt) -> Trajectory | None:
-        """End the attempt; its tokens become a segment of its trajectory, which is returned unless settled (R8)."""
+        """End the attempt; its tokens become a span of its trajectory, which is returned unless settled (R8)."""
         # VAL: VAL_KEY_IN(attempt.id, mapping=self.attempts, error=IllegalTransition)
         if attempt.id not in self.attempts:
             raise IllegalTransition(f"close: attempt.id must be a key of self.attempts, got {attempt.id!r:.200}")
@@ -172,31 +191,25 @@ class TrajectoryTable:
         del self.by_rank[attempt.rank][attempt.id]
         trajectory = self.open.get(attempt.id.trajectory)
         if trajectory is not None:
-            self.cut_segment(attempt, trajectory)
+            self.cut_span(attempt, trajectory)
             trajectory.carried = attempt.carried + attempt.tokens
         return trajectory
 
-    def cut_segment(self, attempt: Attempt, trajectory: Trajectory) -> None:
-        """Turn the tokens since the last cut into a segment; the next ones belong to other versions (R16)."""
-        tokens = attempt.tokens - attempt.segment_start
+    def cut_span(self, attempt: Attempt, trajectory: Trajectory) -> None:
+        """Book the tokens since the last cut; the next ones may belong to other versions (R16)."""
+        tokens = attempt.tokens - attempt.span_start
         # AST: AST_INVARIANT(tokens >= 0)
         assert tokens >= 0, f"Invariant: tokens >= 0, got tokens={tokens!r:.200}"
         # END AST bc64f9
-        if tokens:
-            turn, attempt_number = attempt.id.turn, attempt.id.attempt
-            trajectory.segments.append(
-                Segment(turn, attempt_number, attempt.rank, attempt.version, attempt.kv_version, tokens)
-            )
-            trajectory.tokens += tokens
-            attempt.segment_start = attempt.tokens
-
-    def oldest_of(self, trajectory: Trajectory) -> int:
-        """Version of the oldest token the trajectory has, an open attempt's reported tokens included; −1 for none."""
-        versions = [segment.version for segment in trajectory.segments]
-        current = self.attempts.get(AttemptId(trajectory.id, trajectory.turn, trajectory.tries))
-        if current is not None and current.tokens > current.segment_start:
-            versions.append(current.version)
-        return min(versions, default=-1)
+        if not tokens:
+            return
+        last = trajectory.spans[-1] if trajectory.spans else None
+        if last is not None and (last.version, last.kv_version) == (attempt.version, attempt.kv_version):
+            trajectory.spans[-1] = Span(last.version, last.kv_version, last.tokens + tokens)
+        else:
+            trajectory.spans.append(Span(attempt.version, attempt.kv_version, tokens))
+        trajectory.tokens += tokens
+        attempt.span_start = attempt.tokens
 
     def settle(self, trajectory: Trajectory, outcome: Outcome) -> None:
         """Give the trajectory its one outcome (R13). Raises IllegalTransition when it has one."""
@@ -206,4 +219,13 @@ class TrajectoryTable:
         # END VAL aeb852
         trajectory.outcome, trajectory.phase = outcome, Phase.SETTLED
         del self.open[trajectory.id]
+        self.open_of[trajectory.kind] -= 1
         self.settled[outcome] += 1
+
+    def _note_version(self, attempt: Attempt) -> None:
+        """The first token of a span was reported: the trajectory may be older than it was."""
+        trajectory = self.open.get(attempt.id.trajectory)
+        if trajectory is not None and not 0 <= trajectory.oldest <= attempt.version:
+            trajectory.oldest = attempt.version
+            if self.on_older is not None:
+                self.on_older(trajectory)

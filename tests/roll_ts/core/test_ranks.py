@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roll_ts.core.errors import IllegalTransition, UnknownId
-from roll_ts.core.ranks import RankState, RankTable
+from roll_ts.core.ranks import TRANSITIONS, RankState, RankTable
 from roll_ts.core.settings import Layout
 from tests.roll_ts.core.layouts import LAYOUTS
 
@@ -19,9 +19,19 @@ def test_R1_a_move_outside_the_table_changes_nothing():
 
 def ready_table(states: list[RankState]) -> RankTable:
     table = RankTable(LAYOUTS["time_sharing"], lambda row, old: None)
-    for row, state in zip(table.rows, states, strict=True):
-        row.state = state
+    for rank, state in enumerate(states):
+        bring(table, rank, state)
     return table
+
+
+def bring(table: RankTable, rank: int, state: RankState) -> None:
+    """Move the rank to the state by the shortest legal way."""
+    ways = [[table.get(rank).state]]
+    while ways[0][-1] is not state:
+        way = ways.pop(0)
+        ways += [[*way, then] for then in sorted(TRANSITIONS[way[-1]]) if then not in way]
+    for then in ways[0][1:]:
+        table.move(rank, then)
 
 
 S = RankState
@@ -61,8 +71,8 @@ def test_R4_only_ranks_without_weights_can_be_expanded(state):
 
 def test_R5_a_shrink_that_cuts_a_rank_is_refused():
     table = RankTable(Layout(ranks=((0, 1), (2, 3)), train_devices=(0, 1)), lambda row, old: None)
-    for row in table.rows:
-        row.state = S.ACTIVE
+    for rank in range(2):
+        bring(table, rank, S.ACTIVE)
     with pytest.raises(ValueError, match="1"):
         table.begin_shrink((0,), may_empty=False)
 

@@ -99,7 +99,9 @@ def test_R3_an_answer_that_nobody_waits_for_is_ignored_and_counted(shared_run):
     world.after = repeat
     world.run()
     assert world.finish.ok
-    assert world.scheduler.snapshot().late_answers >= len(seen) - 2
+    heard = [event for _, event, _ in world.journal if type(event) in {type(once) for once in seen}]
+    assert len(seen) > 20
+    assert world.scheduler.snapshot().late_answers >= len(heard) - len(seen)
 
 
 def test_R3_a_late_partial_of_a_closed_attempt_is_dropped_and_counted():
@@ -306,7 +308,7 @@ def test_R16_every_token_lies_in_a_segment_with_the_version_it_was_generated_und
         watched = list(scheduler.rollouts.trajectories.open.values())
         scheduler.handle(event, now)
         for trajectory in watched:
-            versions = [segment.version for segment in trajectory.segments]
+            versions = [span.version for span in trajectory.spans]
             assert versions == sorted(versions)
             mixed += len(set(versions)) > 1
     assert mixed, "no trajectory lived through a sync"
@@ -318,7 +320,7 @@ def test_R16_under_keep_kv_a_running_attempt_is_cut_into_segments_of_both_versio
     def look(world: World) -> None:
         check_invariants(world.scheduler)
         for trajectory in world.scheduler.rollouts.trajectories.open.values():
-            both.update((segment.version, segment.kv_version) for segment in trajectory.segments)
+            both.update((span.version, span.kv_version) for span in trajectory.spans)
 
     world = World("disaggregated", 1, until=4, changes={"keep_kv": True}, after=look).run()
     assert world.finish.ok
@@ -583,7 +585,7 @@ def test_an_event_outside_the_alphabet_is_a_type_error():
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("limit", [15, 20, 45, 60, 75, 110])
+@pytest.mark.parametrize("limit", [45, 60, 75, 110])
 @pytest.mark.parametrize("seed", range(4))
 def test_R6_a_context_without_room_ends_its_episode_and_leaves_no_count_behind(policy, limit, seed):
     changes = {"max_context_tokens": limit, "max_restarts_per_rank": 50}
@@ -591,6 +593,18 @@ def test_R6_a_context_without_room_ends_its_episode_and_leaves_no_count_behind(p
     full = [c for c in world.said(a.Settled) if c.reason == "context"]
     assert full and all(c.outcome == Outcome.POLICY_FAILED for c in full)
     assert world.scheduler.snapshot().queued == 0
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("limit", [15, 20])
+def test_R13_a_prompt_without_room_is_void_and_a_run_of_nothing_else_ends_saying_so(policy, limit):
+    world = World(policy, changes={"max_context_tokens": limit}, after=watch).run()
+    ends = world.said(a.Settled)
+    assert {c.outcome for c in ends if c.reason.startswith("prompt")} == {Outcome.INFRA_VOID}
+    assert Outcome.POLICY_FAILED not in {c.outcome for c in ends}
+    assert not world.finish.ok
+    assert f"prompt: 20 tokens, no room in {limit}" in world.finish.reason
+    assert "32 of the last 32 episodes are void, 32 of them" in world.finish.reason
 
 
 @pytest.mark.parametrize("seed", range(4))

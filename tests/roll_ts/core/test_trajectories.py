@@ -27,12 +27,12 @@ def test_R8_a_closed_attempt_leaves_its_tokens_to_the_trajectory():
 def test_R16_a_cut_splits_the_tokens_between_versions_without_losing_one():
     table, trajectory, attempt = begun(version=2)
     table.add_tokens(attempt.id, 4)
-    table.cut_segment(attempt, trajectory)
+    table.cut_span(attempt, trajectory)
     attempt.version = 3
     table.add_tokens(attempt.id, 5)
     table.close(attempt)
-    assert [(segment.version, segment.tokens) for segment in trajectory.segments] == [(2, 4), (3, 5)]
-    assert table.oldest_of(trajectory) == 2
+    assert [(span.version, span.tokens) for span in trajectory.spans] == [(2, 4), (3, 5)]
+    assert trajectory.oldest == 2
 
 
 def test_R6_a_closed_attempt_cannot_be_closed_again():
