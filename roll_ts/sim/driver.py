@@ -82,7 +82,8 @@ class Driver:
         """Run until `Finish`. Raises Stalled when nothing is left to happen or a limit (virtual seconds,
         handled events) is passed, naming the commands that still wait."""
         while self.finished is None:
-            now, events = self.clock.now, len(self.entries)
+            upcoming = self.clock.next_time()
+            now, events = self.clock.now if upcoming is None else upcoming, len(self.entries)
             # VAL: VAL_INT_RANGE(now, max=max_seconds, error=Stalled, about=self._unanswered())
             if not now <= max_seconds:
                 raise Stalled(
