@@ -4,6 +4,8 @@
     python bench/expand.py fidelity     every file of the standard library and site-packages, forced all the way
     python bench/expand.py fuzz         random insertions into real files: refusals by reason, failures
     python bench/expand.py decorators   cost of a generated check, against hand-written code and four decorators
+    python bench/expand.py refute       twenty wrong claims and twenty right ones: found, falsely found, seconds
+    python bench/expand.py scale        4,000 annotated functions in one file against 400, per function
     python bench/expand.py all [--check]
 
 The floor of `speed` is a fresh process that imports libcst, reads every file and parses the annotated ones with it.
@@ -25,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -40,6 +43,8 @@ from tests.codegen.expand.fuzz import JOB, fuzz, insertions  # noqa: E402
 FILES, BYTES, SHARE = 1_000, 10_000_000, 100
 SEED = 11
 COLD, WARM_SECONDS, MEMORY_MB, SCALE = 1.7, 0.25, 250, 10.0
+REFUTE_SECONDS, PER_FUNCTION = 60.0, 1.3
+CHOICES = ("speed", "scale", "fidelity", "fuzz", "decorators", "refute", "all")
 FLOOR = """
 import sys, libcst
 for line in open(sys.argv[1]):
@@ -310,10 +315,68 @@ def _per_call(functions: dict[str, Callable[[int], int]], calls: int = 100_000) 
     return {name: seconds / calls for name, seconds in best.items()}
 
 
+def refuted(bounds: Bounds) -> None:
+    """The planted claims of the tests: what the search finds, and its wall seconds, which its budgets are made of."""
+    from codegen.refute.search import refute
+    from tests.codegen.refute.planted import HEAD, RIGHT, WRONG
+
+    with tempfile.TemporaryDirectory() as name:
+        files = {"wrong": WRONG, "right": RIGHT}
+        for each, functions in files.items():
+            Path(name, f"{each}.py").write_text(HEAD + "\n\n".join(functions.values()), encoding="utf-8")
+        begin = time.perf_counter()
+        found = {each: sum(r.outcome == "broken" for r in refute([f"{name}/{each}.py"])) for each in files}
+        seconds = time.perf_counter() - begin
+    bounds.row("refute: wrong claims found", f"{found['wrong']} of {len(WRONG)}", "all", found["wrong"] == len(WRONG))
+    bounds.row("refute: right claims reported", f"{found['right']} of {len(RIGHT)}", "= 0", found["right"] == 0)
+    bounds.row("refute: seconds (wall)", f"{seconds:.1f}", f"<= {REFUTE_SECONDS}", seconds <= REFUTE_SECONDS)
+
+
+def annotated(count: int) -> bytes:
+    """A file of that many functions with three annotations each."""
+    function = (
+        "def work_{n}(ranks: list[int], limit: int) -> int:\n"
+        "    # VAL: VAL_NON_EMPTY(ranks)\n"
+        "    # VAL: VAL_POSITIVE(limit)\n"
+        "    total = sum(ranks) % limit\n"
+        "    # AST: AST_POSTCONDITION(0 <= total < limit)\n"
+        "    return total\n\n\n"
+    )
+    return "".join(function.replace("{n}", str(n)) for n in range(count)).encode()
+
+
+def scale(bounds: Bounds) -> None:
+    """Expansion and check of large files: seconds of processor time per function."""
+    per: dict[int, tuple[float, float]] = {}
+    for count in (400, 4_000):
+        data = annotated(count)
+        rounds = 1 if count > 1_000 else 3
+        written, write = _least(lambda data=data: JOB.process("m.py", data).new, rounds)
+        assert written is not None
+        _, check = _least(lambda data=written: expand_file("m.py", data, JOB.library, JOB.marks, JOB.options), rounds)
+        per[count] = (write / count, check / count)
+        bounds.row(
+            f"{count} functions: ms each, written and checked", f"{write / count * 1e3:.2f}, {check / count * 1e3:.2f}"
+        )
+    for at, what in enumerate(("written", "checked")):
+        ratio = per[4_000][at] / per[400][at]
+        bounds.row(f"4,000 functions / 400, each {what}", f"{ratio:.2f}", f"<= {PER_FUNCTION}", ratio <= PER_FUNCTION)
+
+
+def _least(call: Callable[[], object], rounds: int) -> tuple[Any, float]:
+    """The call's value, and its least processor seconds."""
+    value, best = None, float("inf")
+    for _ in range(rounds):
+        begin = time.process_time()
+        value = call()
+        best = min(best, time.process_time() - begin)
+    return value, best
+
+
 def main() -> int:
     """Run the chosen measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", default="all", choices=("speed", "fidelity", "fuzz", "decorators", "all"))
+    parser.add_argument("what", nargs="?", default="all", choices=CHOICES)
     parser.add_argument("--files", type=int, metavar="N", help="fidelity: only the first N files")
     parser.add_argument("--insertions", type=int, default=300, metavar="N", help="fuzz: how many (default 300)")
     parser.add_argument("--check", action="store_true", help="exit 1 when a bound is not kept")
@@ -321,6 +384,10 @@ def main() -> int:
     bounds = Bounds()
     if args.what in ("speed", "all"):
         speed(bounds)
+    if args.what in ("scale", "all"):
+        scale(bounds)
+    if args.what in ("refute", "all"):
+        refuted(bounds)
     if args.what in ("decorators", "all"):
         decorators(bounds)
     if args.what in ("fidelity", "all"):

@@ -20,6 +20,7 @@ from codegen.diagnostics import UsageError
 COMMANDS = {
     "expand": ("expand", "expand VAL and AST annotations into code"),
     "patterns": ("patterns", "list, show, test and write validation patterns"),
+    "refute": ("refute", "search for inputs that break the claims of AST annotations"),
     "init": ("scaffold", "make the folders of a project; overwrites nothing"),
     "new": ("scaffold", "begin a design document from a template"),
     "lint": ("document", "judge design documents"),
