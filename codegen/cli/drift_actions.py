@@ -81,7 +81,7 @@ def sync_from_code(args: argparse.Namespace) -> int:
         old, new = document.text.splitlines(keepends=True), proposal.text.splitlines(keepends=True)
         shown = path.resolve().relative_to(root).as_posix() if path.resolve().is_relative_to(root) else str(path)
         sys.stdout.writelines(difflib.unified_diff(old, new, f"a/{shown}", f"b/{shown}"))
-    left = [finding for finding in proposal.left.findings if finding.severity == "error"]
+    left = [finding for finding in proposal.left.findings if finding.severity != "note"]
     if left:
         print(f"left to you ({summary(left)}):", file=sys.stderr)
         sys.stderr.write(render(left))

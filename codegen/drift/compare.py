@@ -26,6 +26,7 @@ FENCE = "DRF014"
 PENDING = "DRF015"
 AMBIGUOUS = "DRF016"
 BASES = "DRF017"
+BODY = "DRF018"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from codegen.document.edit import LineEdit
 from codegen.document.model import Document
+from codegen.drift.bodies import loaded_names
 from codegen.drift.section import Documented
 
 _METHODS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -31,15 +32,35 @@ class FenceEdits:
         first, last = self._node_lines
         return self._edit(first, max(last, *(line for line in self._promise_lines())), lines)
 
-    def signature(self, decorators: list[str], lines: list[str]) -> LineEdit:
-        """Replace decorators and signature; the body stays, in the same line where it is there."""
+    def signature(self, decorators: list[str], lines: list[str], renamed: dict[str, str]) -> LineEdit:
+        """Replace decorators and signature; the body stays, in the same line where it is there, but for parameters that
+        are `renamed` (old name → new name)."""
         first, _ = self._node_lines
         body = self.documented.definition.node.body[0]
         end = self._header_end()
         if body.lineno <= end:
-            source = self._source(body.lineno)
+            source = self._renamed(body.lineno, renamed)
             lines = [*lines[:-1], f"{lines[-1]} {source.encode()[body.col_offset :].decode()}"]
         return self._edit(first, end, [*decorators, *lines])
+
+    def rename_in_body(self, renamed: dict[str, str]) -> Iterator[LineEdit]:
+        """Rename parameters where the body below the signature reads them."""
+        at = self.documented.fence_line
+        for line in sorted({node.lineno for node in self._reads(renamed)}):
+            if line > self._header_end():
+                indent = self.document.lines[at + line - 1].rstrip("\r\n").removesuffix(self._source(line))
+                yield LineEdit(at + line, at + line, (indent + self._renamed(line, renamed),))
+
+    def _renamed(self, line: int, renamed: dict[str, str]) -> str:
+        # column offsets count bytes; from the right, so that those on the left stay true
+        text = self._source(line).encode()
+        for node in sorted(self._reads(renamed), key=lambda node: -node.col_offset):
+            if node.lineno == line:
+                text = text[: node.col_offset] + renamed[node.id].encode() + text[node.end_col_offset :]
+        return text.decode()
+
+    def _reads(self, names: dict[str, str]) -> list[ast.Name]:
+        return [node for node in loaded_names(self.documented.definition) if node.id in names]
 
     def class_head(self, lines: list[str], constructor: list[str]) -> Iterator[LineEdit]:
         """Replace decorators, head and fields, unless methods stand between the fields: those are the author's."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from codegen.diagnostics import Finding, Severity
 from codegen.document.model import Document, Entry
 from codegen.drift import compare as codes
+from codegen.drift.bodies import unbound_names
 from codegen.drift.calls import CallGraph
 from codegen.drift.code import Code, Place
 from codegen.drift.compare import Strictness, compare
@@ -114,6 +115,7 @@ class _Comparison:
             for difference in compare(documented.definition, place.definition, Strictness()):
                 line = documented.fence_line + difference.line
                 self._add(documented.entry, line, difference.code, f"{difference.message} ({place.where})")
+            self._body(documented, place)
             if not (documented.definition.elided and not documented.promises and place.full_name in full):
                 self._promises(documented, place)
         self._errors(pairs)
@@ -184,6 +186,15 @@ class _Comparison:
         for text in (theirs - ours).elements():
             message = f"{name}: the code carries `{text}`, which the document does not promise ({place.where})"
             self._add(documented.entry, documented.line, codes.VALIDATION, message)
+
+    def _body(self, documented: Documented, place: Place) -> None:
+        if documented.entry.id in self.pending_ids:
+            return
+        for line, name in unbound_names(documented, place):
+            message = f"{documented.definition.name}: the body uses `{name}`, which nothing binds ({place.where})"
+            fix = "Use the names of the signature, or leave the body to the code: `...`."
+            at = documented.fence_line + line
+            self.findings.append(Finding(self.shown, at, 1, codes.BODY, message, "warning", fix))
 
     def _errors(self, pairs: list[tuple[Documented, Place]]) -> None:
         by_entry: dict[str, list[tuple[Documented, Place]]] = {}

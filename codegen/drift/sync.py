@@ -18,6 +18,7 @@ from codegen.document.model import Document, Entry
 from codegen.document.parse import parse_document
 from codegen.document.staleness import effective_status
 from codegen.drift.adopt import Adoption, Sketch
+from codegen.drift.bodies import renamed_parameters
 from codegen.drift.calls import CallGraph
 from codegen.drift.code import Code, Module, Place
 from codegen.drift.compact import compact_function
@@ -72,7 +73,17 @@ def _rewritten_definitions(document: Document, code: Code) -> Iterator[LineEdit]
         elif promised != held and (not _is_short(documented) or documented.full_name not in full):
             yield lines.whole(sketcher.function(place.definition))
         elif differs:
-            yield lines.signature(sketcher.decorators(place.definition), signature_lines(place.definition))
+            yield from _new_signature(documented, place, lines, sketcher)
+
+
+def _new_signature(documented: Documented, place: Place, lines: FenceEdits, sketcher: Sketcher) -> Iterator[LineEdit]:
+    """The code's signature over the author's body. A renamed parameter is renamed in the body too; where the body reads
+    one that the signature lost it is the author's to change, and so the old signature stays above it."""
+    renamed = renamed_parameters(documented.definition, place.definition)
+    if renamed is None:
+        return
+    yield lines.signature(sketcher.decorators(place.definition), signature_lines(place.definition), renamed)
+    yield from lines.rename_in_body(renamed)
 
 
 def _compacted(document: Document, code: Code) -> Iterator[LineEdit]:

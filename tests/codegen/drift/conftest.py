@@ -53,7 +53,8 @@ class Shelf:
             raise Full(parcel.name)
         self.parcels.append(parcel)
         # AST: AST_POSTCONDITION(len(self.parcels) > 0)
-        return len(self.parcels) - 1
+        place = len(self.parcels) - 1
+        return place
 
     async def send(self, place: int, retries: int = 3) -> Parcel:
         """Take a parcel out."""

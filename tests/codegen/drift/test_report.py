@@ -67,7 +67,7 @@ def test_a_finding_names_the_line_of_the_document_and_of_the_code(project: Proje
 def test_an_uncovered_callable_is_reported_at_its_line_in_the_code(project: Project) -> None:
     report = project.change_code("def weigh(", "def heavy() -> None: ...\n\n\ndef weigh(").report()
     (finding,) = report.findings
-    assert (finding.path, finding.line) == ("store/shelf.py", 56)
+    assert (finding.path, finding.line) == ("store/shelf.py", 57)
     assert report.coverage.uncovered["store.shelf"] == ("heavy",)
 
 

@@ -45,7 +45,9 @@ def test_nothing_is_proposed_where_code_and_document_agree(project: Project) -> 
             "put(self, packet: Parcel)",
             [
                 "-def put(self, parcel: Parcel, *, label: Optional[str] = None) -> int:",
+                "-    self.parcels.append(parcel)",
                 "+def put(self, packet: Parcel) -> int:",
+                "+    self.parcels.append(packet)",
             ],
         ),
         (
@@ -137,7 +139,7 @@ def test_a_hidden_constructor_is_shown(project: Project) -> None:
 def test_what_only_the_document_has_is_left_to_the_author(project: Project) -> None:
     changed, left = proposed(project.change_code("def weigh(", "def _weigh("))
     assert changed == []
-    assert left == ["store.shelf.weigh is in the document, not in the code (nearest: _weigh, store/shelf.py:56)"]
+    assert left == ["store.shelf.weigh is in the document, not in the code (nearest: _weigh, store/shelf.py:57)"]
 
 
 def test_the_digest_of_a_done_method_is_taken_again_with_its_text(project: Project) -> None:
@@ -191,3 +193,87 @@ def test_compact_leaves_what_is_stale_or_not_done_as_its_author_wrote_it(project
         compact = propose(document, Code(project.root), compact=True).text
         assert parse_document(compact).entry_by_id["5.1.3"].code == document.entry_by_id["5.1.3"].code
         project.section = section
+
+
+BODY = "    self.parcels.append(parcel)\n"
+
+
+def put(project: Project, signature: str, body: str = BODY) -> Project:
+    """The method with another signature in the code, and another body in the document."""
+    project.change_code("put(self, parcel: Parcel, *, label: str | None = None) -> int", f"put({signature}) -> int")
+    return project.change_section(BODY, body)
+
+
+@pytest.mark.parametrize(
+    ("signature", "body", "expected"),
+    [
+        ("self, packet: Parcel, *, label: str | None = None", BODY, "    self.parcels.append(packet)\n"),
+        (
+            "self, packet: Parcel, *, tag: str | None = None",
+            "    self.parcels.append((parcel, label, parcel))  # parcel\n",
+            "    self.parcels.append((packet, tag, packet))  # parcel\n",
+        ),
+        (
+            "self, packet: Parcel, *, label: str | None = None",
+            "    größe = 'ü' + parcel\n    parcel.parcel = keep(parcel=parcel)\n",
+            "    größe = 'ü' + packet\n    packet.parcel = keep(parcel=packet)\n",
+        ),
+        # the body reads it under a name of its own
+        ("self, packet: Parcel", "    parcel = 3\n    return parcel\n", "    parcel = 3\n    return parcel\n"),
+    ],
+)
+def test_a_renamed_parameter_is_renamed_where_the_body_reads_it(
+    project: Project, signature: str, body: str, expected: str
+) -> None:
+    put(project, signature, body).write()
+    document = parse_document(project.section, project.root / "design" / "shelf.md")
+    text = propose(document, Code(project.root)).text
+    assert f"def put({signature}) -> int:\n{expected}" in text
+
+
+@pytest.mark.parametrize(
+    ("signature", "body"),
+    [
+        ("self, *, label: str | None = None", BODY),  # it is gone
+        ("self, label: str | None = None", BODY),  # another one has its place
+        ("self, packet: Parcel", "    packet = wrap(parcel)\n"),  # the new name is taken
+        ("self, packet: Parcel", "    keep(parcel, packet)\n"),
+    ],
+)
+def test_a_body_is_not_left_below_a_signature_that_lost_a_name_of_it(
+    project: Project, signature: str, body: str
+) -> None:
+    changed, left = proposed(put(project, signature, body))
+    assert changed == []
+    assert any(message.startswith("Shelf.put: parameter `parcel` ") for message in left)
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (BODY, [1]),
+        ("    x = 1\n    if parcel:\n        keep(parcel, parcel)\n    return parcel\n", [2, 3, 3, 4]),
+        ("    ...\n", []),
+        ("    for parcel in self.parcels:\n        print(parcel)\n", []),
+        ("    with open(self.name) as parcel:\n        parcel.read()\n", []),
+        ("    try:\n        pass\n    except Full as parcel:\n        print(parcel)\n", []),
+        ("    return [parcel for parcel in self.parcels]\n", []),
+        ("    import parcel\n    return parcel.x\n", []),
+        ("    match self.x:\n        case [parcel, *rest]:\n            return parcel, rest\n", []),
+        ("    return place, weigh, Parcel, len, field, __name__\n", []),  # what the code's function and module bind
+        ("    return lambda parcel: parcel\n", []),
+    ],
+)
+def test_drift_names_the_lines_of_a_body_that_reads_what_nothing_binds(
+    project: Project, body: str, lines: list[int]
+) -> None:
+    # signature and code agree again: only the body was left behind
+    put(project, "self, packet: Parcel", body)
+    project.change_section("put(self, parcel: Parcel, *, label: Optional[str] = None)", "put(self, packet: Parcel)")
+    project.change_code("raise Full(parcel.name)", "raise Full(packet.name)")
+    project.change_code("self.parcels.append(parcel)", "self.parcels.append(packet)")
+    found = [each for each in project.report().findings if each.code == "DRF018"]
+    head = project.section.split("\n").index("def put(self, packet: Parcel) -> int:") + 1
+    assert {each.line - head for each in found} == set(lines)
+    parcels = [each for each in found if "Shelf.put: the body uses `parcel`, which nothing binds" in each.message]
+    assert {each.line - head for each in parcels} == set(lines) and {each.severity for each in found} <= {"warning"}
