@@ -114,7 +114,7 @@ def run_plan(args: argparse.Namespace) -> int:
 
 
 def _unreviewed(document: Document, text: str, waiting: list[Subject], allowed: bool) -> str:
-    names = _in_short([subject.id for subject in waiting])
+    names = _in_short(document, [subject.id for subject in waiting])
     if not allowed:
         raise UsageError(
             f"{document.path}: not approved: {names}. Review them (`codegen review next`), "
@@ -125,11 +125,11 @@ def _unreviewed(document: Document, text: str, waiting: list[Subject], allowed: 
     return add_log_row(parse_document(text, document.path), asked, "6", "", today())
 
 
-def _in_short(idents: list[str]) -> str:
-    """The numbers of a few entries; of many the sections, each with how many it has: "5.1 (8), 5.2 (5)"."""
+def _in_short(document: Document, idents: list[str]) -> str:
+    """The names of a few entries; of many the modules, each with how many it has: "shop.till (8), shop.money (5)"."""
     if len(idents) <= FEW:
         return ", ".join(idents)
-    sections = Counter(ident.rpartition(".")[0] for ident in idents)
+    sections = Counter(document.entry_by_id[ident].module for ident in idents)
     return ", ".join(f"{section} ({count})" for section, count in sections.items())
 
 
@@ -167,8 +167,8 @@ def plan_text(planned: Schedule) -> str:
     for a, b in planned.circles:
         lines.append(f"circle: Step {a} and Step {b} need each other; move a method from one to the other")
     for entry, others in differences(planned.graph):
-        names = ", ".join(f"{other.id} `{other.name}`" for other in others)
-        lines.append(f"not in `deps:` of {entry.id} `{entry.name}`: {names}")
+        names = ", ".join(other.label for other in others)
+        lines.append(f"not in `deps:` of {entry.label}: {names}")
     return "".join(f"{line}\n" for line in lines)
 
 

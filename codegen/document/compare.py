@@ -109,26 +109,31 @@ def _entries(old: Document, new: Document) -> Iterator[Change]:
     """Entries are matched by full name, and by number when the name is gone: a renumbered entry is the same one."""
     before = {entry.full_name or entry.id: entry for entry in old.entries}
     names = {entry.full_name or entry.id for entry in new.entries}
-    gone = {entry.id: entry for name, entry in before.items() if name not in names}
+    gone = {entry.number: entry for name, entry in before.items() if name not in names and not entry.folded}
     matched: set[str] = set()
     for entry in new.entries:
-        one = before.get(entry.full_name or entry.id) or gone.get(entry.id)
+        one = before.get(entry.full_name or entry.id) or (None if entry.folded else gone.get(entry.number))
         if one is None:
-            yield Change("method", entry.id, "added", entry.name or entry.title, entry.line)
+            yield Change("method", _shown(entry), "added", entry.name or entry.title, entry.line)
             continue
         matched.add(one.id)
         if details := tuple(_entry_details(one, entry, old, new)):
-            yield Change("method", entry.id, "changed", entry.name or entry.title, entry.line, details)
+            yield Change("method", _shown(entry), "changed", entry.name or entry.title, entry.line, details)
     for entry in before.values():
         if entry.id not in matched:
-            yield Change("method", entry.id, "removed", entry.name or entry.title, entry.line)
+            yield Change("method", _shown(entry), "removed", entry.name or entry.title, entry.line)
+
+
+def _shown(entry: Entry) -> str:
+    """The number of an open entry; a folded one shares its module's with others and is shown by name."""
+    return entry.full_name if entry.folded else entry.number
 
 
 def _entry_details(old: Entry, new: Entry, old_doc: Document, new_doc: Document) -> Iterator[str]:
     if old.full_name != new.full_name:
         yield _moved("name", old.full_name, new.full_name)
-    if old.id != new.id:
-        yield _moved("number", old.id, new.id)
+    if old.number != new.number:
+        yield _moved("number", old.number, new.number)
     before, after = signatures(old.code), signatures(new.code)
     for name in dict.fromkeys([*before, *after]):
         if before.get(name) != after.get(name):
@@ -146,7 +151,7 @@ def _entry_details(old: Entry, new: Entry, old_doc: Document, new_doc: Document)
 
 def _names(entry: Entry, document: Document) -> tuple[str, ...]:
     """Dependencies by name, so that renumbering is no change."""
-    known = document.entry_by_id
+    known = document.entry_by_number
     return tuple(known[dep].name or dep if dep in known else dep for dep in entry.deps)
 
 

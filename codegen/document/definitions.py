@@ -50,7 +50,7 @@ def _read_code(code: str, names: tuple[str, ...]) -> Api:
     defined: dict[str, int] = {}
     for node in tree.body:
         for name, line in _defined(node, ""):
-            defined.setdefault(_placed(name, node, names), line)
+            defined.setdefault(placed(name, node, names), line)
     return Api(defined, tuple(dict.fromkeys(_used(tree))))
 
 
@@ -72,8 +72,8 @@ def _defined(node: ast.stmt, prefix: str) -> Iterator[tuple[str, int]]:
             yield from _defined(child, prefix)
 
 
-def _placed(name: str, node: ast.stmt, headings: tuple[str, ...]) -> str:
-    """A method stands alone in a fence: its class comes from the heading."""
+def placed(name: str, node: ast.stmt, headings: tuple[str, ...]) -> str:
+    """The name inside its module of what a fence defines: a method may be alone there, and its class in the heading."""
     for heading in headings:
         if heading == name or heading.endswith(f".{name}"):
             return heading

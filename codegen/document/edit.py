@@ -8,11 +8,11 @@ EditError when the result does not say what was asked; so no text leaves this mo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from codegen.diagnostics import UsageError
-from codegen.document.ledger import HISTORY, LOG, REVIEWS
+from codegen.document.ledger import HISTORY, LOG
+from codegen.document.lines import LineEdit, apply_edits
 from codegen.document.model import (
     DECISION_STATUSES,
     DOCUMENT_STATUSES,
@@ -25,39 +25,8 @@ from codegen.document.model import (
     Table,
 )
 from codegen.document.parse import parse_document
+from codegen.document.recording import set_record
 from codegen.document.rows import EditError, bare, changed_row, format_row, new_row
-
-LINE_END = re.compile(r"[\r\n]*\Z")
-
-
-@dataclass(frozen=True)
-class LineEdit:
-    """Put `lines` (without line ends) in the place of source lines `first` to `last`; `last < first` inserts."""
-
-    first: int
-    last: int
-    lines: tuple[str, ...]
-
-
-def apply_edits(document: Document, edits: Iterable[LineEdit]) -> str:
-    """The text with all edits made. Line numbers are those of `document`; the edits must not overlap."""
-    lines = list(document.lines)
-    ordered = sorted(edits, key=lambda edit: (edit.first, edit.last))
-    for edit in reversed(ordered):
-        old = lines[edit.first - 1 : edit.last]
-        ends = [LINE_END.search(line).group() for line in old]  # type: ignore[union-attr]
-        new = []
-        for at, text in enumerate(edit.lines):
-            end = ends[at] if at < len(ends) else document.newline
-            new.append(text + (end or document.newline))
-        last_line = edit.last >= len(lines)
-        if old and last_line and not ends[-1] and new:
-            new[-1] = new[-1].rstrip("\r\n")
-        if not old and edit.first > len(lines) and lines and not LINE_END.search(lines[-1]).group():  # type: ignore[union-attr]
-            lines[-1] += document.newline
-        lines[edit.first - 1 : edit.last] = new
-    return "".join(lines)
-
 
 def set_method_status(document: Document, step: int, method: str, status: str, digest: str | None = None) -> str:
     """Set the status of one method of a step; with `digest`, that cell too ("" empties it).
@@ -74,13 +43,20 @@ def set_method_statuses(document: Document, step: int, changes: Mapping[str, tup
 
 
 def set_statuses(document: Document, changes: Mapping[int, Mapping[str, tuple[str, str | None]]]) -> str:
-    """Set the statuses (and digests, where not None) of methods of several steps at once, by step and method."""
+    """Set the statuses (and digests, where not None) of methods of several steps at once, by step and method.
+
+    In the record a digest is taken from the entry, for every name that it defines; "" empties the cells.
+    """
     edits: list[LineEdit] = []
     wanted: dict[int, tuple[str, str | None]] = {}
+    recorded: dict[str, dict[str, str]] = {}
     for step, methods in changes.items():
         for name, (status, digest) in methods.items():
             _known(status, METHOD_STATUSES, "method status")
             row = find_method(find_step(document, step), name)
+            if row.recorded:
+                recorded |= _record_cells(document, row, status, digest)
+                continue
             cells = {"status": status}
             if digest is not None:
                 cells["digest"] = digest or "-"
@@ -92,7 +68,21 @@ def set_statuses(document: Document, changes: Mapping[int, Mapping[str, tuple[st
         seen = found.get(line)
         _verify(seen is not None and seen.status == status, document, line, f"status {status}")
         _verify(seen is not None and digest in (None, seen.digest), document, line, f"digest {digest}")
-    return text
+    return set_record(parse_document(text, document.path), recorded) if recorded else text
+
+
+def _record_cells(document: Document, method: StepMethod, status: str, digest: str | None) -> dict[str, dict[str, str]]:
+    """The cells of every name that the method's entry defines; a name that the document does not have, alone."""
+    entry = document.entry_of(method)
+    if entry is None:
+        return {method.name: {"status": status} | ({} if digest is None else {"digest": ""})}
+    cells: dict[str, dict[str, str]] = {}
+    for name in dict.fromkeys([entry.id, *entry.contracts]):
+        row = document.record.get(name)
+        if digest is None and name != entry.id and (row is None or not row.status):
+            continue
+        cells[name] = {"status": status} | ({} if digest is None else {"digest": entry.cell(name) if digest else ""})
+    return cells
 
 
 def set_step_status(document: Document, step: int, status: str) -> str:
@@ -195,23 +185,21 @@ def set_log_row(document: Document, line: int, changed: str, decisions: str) -> 
 
 
 def set_approvals(document: Document, rows: Mapping[str, Mapping[str, str]]) -> str:
-    """Record verdicts in the review record: item → verdict, reviewer, date, digest.
-
-    Rows that exist are changed in place, new ones are added in the order given; the table, and its heading at the
-    end of the document, are made when they are not there.
-    """
+    """Record verdicts: item → verdict, reviewer, date, digest. A row of a review record of the old form is changed where
+    it is; all others go into the record."""
     edits: list[LineEdit] = []
-    added: list[dict[str, str]] = []
+    recorded: dict[str, dict[str, str]] = {}
+    old = {approval.line for approval in document.old_approvals}
     known = {approval.item: approval for approval in document.approvals}
     for item, cells in rows.items():
         _known(cells["verdict"], VERDICTS, "verdict")
-        if item in known:
+        if item in known and known[item].line in old:
             edits.append(_row_edit(document, known[item].line, dict(cells)))
         else:
-            added.append({"item": item, **cells})
-    if added:
-        edits.append(_new_rows(document, REVIEWS, ("item", "verdict"), added))
+            recorded[item] = {("approved" if name == "digest" else name): value for name, value in cells.items()}
     text = apply_edits(document, edits)
+    if recorded:
+        text = set_record(parse_document(text, document.path), recorded)
     seen = {approval.item: approval for approval in parse_document(text, document.path).approvals}
     for item, cells in rows.items():
         ok = item in seen and seen[item].verdict == cells["verdict"]
@@ -222,9 +210,8 @@ def set_approvals(document: Document, rows: Mapping[str, Mapping[str, str]]) -> 
 COLUMNS = {
     HISTORY: ("Version", "Date", "Change"),
     LOG: ("Round", "Date", "Asked", "Changed", "Decisions"),
-    REVIEWS: ("Item", "Verdict", "Reviewer", "Date", "Digest"),
 }
-TITLES = {HISTORY: "Version history", LOG: "Iteration log", REVIEWS: "Review record"}
+TITLES = {HISTORY: "Version history", LOG: "Iteration log"}
 
 
 def _add_row(document: Document, heading: str, key: str, values: dict[str, str]) -> str:
@@ -243,8 +230,6 @@ def _new_rows(document: Document, heading: str, keys: tuple[str, ...], rows: lis
     if found:
         return LineEdit(found.line + 1, found.line, ("", *head, *lines, ""))
     title = ["", f"## {TITLES[heading]}", "", *head, *lines]
-    if heading == REVIEWS:
-        return LineEdit(len(document.lines) + 1, len(document.lines), tuple(title))
     first = next((h for h in document.headings if h.level == 2 and re.match(r"\d", h.text)), None)
     at = first.line if first else len(document.lines) + 1
     return LineEdit(at, at - 1, (*title[1:], ""))
@@ -269,8 +254,9 @@ def find_step(document: Document, step: int) -> Step:
 
 
 def find_method(step: Step, name: str) -> StepMethod:
-    """The row of a step's method table with this name, last part of a name, or section."""
-    exact = [method for method in step.methods if name in (method.name, method.section)]
+    """The method of a step with this name, last part of a name, or printed number."""
+    exact = [method for method in step.methods if name == method.name]
+    exact = exact or [method for method in step.methods if name == method.section]
     found = exact or [method for method in step.methods if method.name.endswith("." + name)]
     if len(found) == 1:
         return found[0]

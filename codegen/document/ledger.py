@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from codegen.document.blocks import HeadingBlock, Item
-from codegen.document.model import Approval, Goal, HistoryRow, LogRow, Table, TableRow, Todo
+from codegen.document.model import NOTHING, Approval, Goal, HistoryRow, LogRow, RecordRow, Table, TableRow, Todo, clean_name
 from codegen.document.outline import Outline, find_table
 
 TODO = re.compile(r"(?:\[([ xX])\]\s*)?(T-\d+)\s*[:.—–-]\s*(.*)$", re.DOTALL)
@@ -14,6 +14,8 @@ HISTORY = "version history"
 LOG = "iteration log"
 TODOS = "open to-dos"
 REVIEWS = "review record"
+RECORD = "record"
+RECORD_COLUMNS = ("item", "status", "step", "digest", "tests", "proof", "verdict", "reviewer", "date", "approved")
 
 
 def read_history(outline: Outline) -> tuple[HistoryRow, ...]:
@@ -59,13 +61,23 @@ def read_goals(outline: Outline) -> tuple[Goal, ...]:
 
 
 def read_approvals(outline: Outline) -> tuple[Approval, ...]:
-    """The rows of the review record."""
+    """The rows of a review record of the old form."""
     table = table_below(outline, outline.titled(REVIEWS), "item", "verdict")
     found: list[Approval] = []
     for row in rows_of(table):
         cells = cells_of(table, row, "item", "verdict", "reviewer", "date", "digest")
         item, verdict, reviewer, date, seal = cells
         found.append(Approval(item, verdict, reviewer, date, seal, row.line))
+    return tuple(found)
+
+
+def read_record(outline: Outline) -> tuple[RecordRow, ...]:
+    """The rows of the record."""
+    table = table_below(outline, outline.titled(RECORD), "item", "status", "verdict")
+    found: list[RecordRow] = []
+    for row in rows_of(table):
+        item, *cells = (clean_name(cell) for cell in cells_of(table, row, *RECORD_COLUMNS))
+        found.append(RecordRow(item, *("" if cell.lower() in NOTHING else cell for cell in cells), line=row.line))
     return tuple(found)
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from codegen.diagnostics import Finding
 
-METHOD_STATUSES = ("NOT_STARTED", "IN_PROGRESS", "DONE", "STALE", "BLOCKED", "FAILED")
-STEP_STATUSES = METHOD_STATUSES
+STEP_STATUSES = ("NOT_STARTED", "IN_PROGRESS", "DONE", "STALE", "BLOCKED", "FAILED")
+METHOD_STATUSES = (*STEP_STATUSES, "ADOPTED")
 DOCUMENT_STATUSES = ("draft", "in_review", "approved", "implementing", "done", "superseded")
 DECISION_STATUSES = ("proposed", "accepted", "rejected", "superseded")
 VERDICTS = ("APPROVED", "REJECTED", "NEEDS_REVIEW")
@@ -90,7 +90,8 @@ class Heading:
 
 @dataclass(frozen=True)
 class Section:
-    """A numbered heading: "2", "1.3", "5.1.2"."""
+    """A numbered heading: "2", "1.3", "5.1.2". `seal` covers its text without any heading's number; `digest`, with
+    them, is what review records of the old form hold."""
 
     id: str
     title: str
@@ -98,6 +99,7 @@ class Section:
     line: int
     line_end: int
     digest: str
+    seal: str
 
 
 @dataclass(frozen=True)
@@ -152,24 +154,52 @@ class Decision:
 
 @dataclass(frozen=True)
 class Module:
-    """A heading of Section 5 that says which module the entries below it belong to."""
+    """A heading of Section 5 that says which module the entries below it belong to.
+
+    With `fences` the module is folded: they hold the stubs of its names, `fields` what is said of all of them and `notes`
+    what is said of one name only, by its name inside the module. `own_end` is the last line before the next heading.
+    """
 
     id: str
     name: str
     line: int
+    own_end: int = 0
+    purpose: str = ""
+    fields: dict[str, Field] = field(default_factory=dict)
+    notes: dict[str, Note] = field(default_factory=dict)
+    fences: tuple[Fence, ...] = ()
+
+    @property
+    def folded(self) -> bool:
+        return bool(self.fences)
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a folded module says of one name: "- `Till.total`: decisions: D-2; tests: tests/x.py"."""
+
+    name: str
+    fields: dict[str, Field]
+    line: int
+    line_end: int
 
 
 @dataclass(frozen=True)
 class Entry:
     """An API of Section 5: a method, a function, a class, or a family of them in one fence.
 
-    `name` is as written in the heading (without backticks and call brackets); `full_name` has the module before it.
-    `code` is the text of all Python fences, one after another; `code_line` the source line of its first line (0
-    without a fence). `digest` covers name, dependencies, errors and code, and for a Full Specification its text too;
-    it does not change when a Markdown formatter passes over the document.
+    `id` is its identity: the full dotted name, or the title where the heading names nothing. `number` is what a reader
+    sees and is never a key; of a folded entry it is that of its module. `name` is as written in the heading (without
+    backticks and call brackets). `code` is the text of all Python fences, one after another; `code_line` the source line
+    of its first line (0 without a fence).
+
+    `contracts` holds, by full name, the digest of what each name it defines promises to a caller. `digest` is, of an open
+    entry, over what its text says (name, dependencies, errors and code, of a Full Specification its rules too), of a
+    folded one its contract. Neither changes when a Markdown formatter passes over the document.
     """
 
     id: str
+    number: str
     module: str
     name: str
     names: tuple[str, ...]
@@ -187,6 +217,8 @@ class Entry:
     line: int
     line_end: int
     digest: str
+    folded: bool = False
+    contracts: dict[str, str] = field(default_factory=dict)
 
     @property
     def full_name(self) -> str:
@@ -198,16 +230,51 @@ class Entry:
         """The full name of every API the heading names."""
         return tuple(qualify(self.module, name) for name in self.names)
 
+    @property
+    def label(self) -> str:
+        """How messages call it: "5.2.1 `Till`"."""
+        return f"{self.number} `{self.name}`" if self.name else f"{self.number} {self.title}".strip()
+
+    def cell(self, name: str) -> str:
+        """What the record holds of one of its names when it is done: `contract.text`, or `contract` once folded."""
+        contract = self.contracts.get(name) or self.digest
+        return contract if self.folded else f"{contract}.{self.digest}"
+
 
 @dataclass(frozen=True)
 class StepMethod:
-    """A row of a step's method table."""
+    """A name of a step: `section` is the printed number of its entry, `line` that of its row in the record, of its step
+    where it has none, or of its row in a method table of the old form (then it is not `recorded`)."""
 
     name: str
     section: str
     status: str
     digest: str
     line: int
+    tests: str = ""
+    proof: str = ""
+    recorded: bool = False
+
+
+@dataclass(frozen=True)
+class RecordRow:
+    """A row of the record: what is known of one name, decision or section. Cells are "" where nothing is known.
+
+    `step` is the number of the step the name was finished in; `tests` and `proof` are what the workflow writes;
+    `approved` is the digest of the text that was judged.
+    """
+
+    item: str
+    status: str = ""
+    step: str = ""
+    digest: str = ""
+    tests: str = ""
+    proof: str = ""
+    verdict: str = ""
+    reviewer: str = ""
+    date: str = ""
+    approved: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -220,11 +287,15 @@ class StepRow:
     status: str
     commit: str
     line: int
+    names: int = 0
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of Section 6: its row in the table and its own heading. `row_line` or `line` is 0 where one lacks."""
+    """A step of Section 6: its row in the table and its own heading. `row_line` or `line` is 0 where one lacks.
+
+    A finished step has no heading: its methods are the names that the record gives to it, as many as `names` says.
+    """
 
     number: int
     title: str
@@ -241,11 +312,17 @@ class Step:
     row_line: int
     line: int
     line_end: int
+    names: int = 0
+
+    @property
+    def folded(self) -> bool:
+        """Whether only its row is left: it was finished and committed."""
+        return bool(self.row_line) and not self.line
 
 
 @dataclass(frozen=True)
 class Approval:
-    """A row of the review record: who judged what, and the digest of the text that was judged."""
+    """Who judged what, and the digest of the text that was judged; `item` is an identity, never a number of Section 5."""
 
     item: str
     verdict: str
@@ -295,6 +372,8 @@ class Document:
     step_rows: tuple[StepRow, ...]
     steps: tuple[Step, ...]
     approvals: tuple[Approval, ...]
+    record_rows: tuple[RecordRow, ...]
+    old_approvals: tuple[Approval, ...]
     fences: tuple[Fence, ...]
     tables: tuple[Table, ...]
     problems: tuple[Finding, ...]
@@ -305,10 +384,39 @@ class Document:
 
     @cached_property
     def entry_by_id(self) -> dict[str, Entry]:
-        """Entries by number; the first one where a number is used twice."""
+        """Entries by identity; the first one where a name is used twice."""
         found: dict[str, Entry] = {}
         for entry in self.entries:
             found.setdefault(entry.id, entry)
+        return found
+
+    @cached_property
+    def entry_by_number(self) -> dict[str, Entry]:
+        """Open entries by printed number; the first one where a number is used twice."""
+        found: dict[str, Entry] = {}
+        for entry in self.entries:
+            if not entry.folded:
+                found.setdefault(entry.number, entry)
+        return found
+
+    @cached_property
+    def entry_by_name(self) -> dict[str, Entry]:
+        """The entry that defines each full name: by its heading, else by its fence."""
+        found: dict[str, Entry] = {}
+        for entry in self.entries:
+            for name in entry.full_names:
+                found.setdefault(name, entry)
+        for entry in self.entries:
+            for name in entry.contracts:
+                found.setdefault(name, entry)
+        return found
+
+    @cached_property
+    def record(self) -> dict[str, RecordRow]:
+        """The rows of the record by item; the first one where an item has two."""
+        found: dict[str, RecordRow] = {}
+        for row in self.record_rows:
+            found.setdefault(row.item, row)
         return found
 
     @cached_property
@@ -325,19 +433,24 @@ class Document:
             found.setdefault(step.number, step)
         return found
 
-    def entry(self, ident: str) -> Entry | None:
-        """The entry with this number, full name or name as written in its heading."""
-        found = self.entry_by_id.get(ident)
-        if found:
-            return found
+    @cached_property
+    def _entry_by_local_name(self) -> dict[str, Entry]:
+        found: dict[str, Entry] = {}
         for entry in self.entries:
-            if ident in entry.full_names:
-                return entry
-        return next((entry for entry in self.entries if ident in entry.names), None)
+            for name in entry.names:
+                found.setdefault(name, entry)
+        return found
+
+    def entry(self, ident: str) -> Entry | None:
+        """The entry with this identity, printed number, full name or name as written in its heading."""
+        for known in (self.entry_by_id, self.entry_by_number, self.entry_by_name, self._entry_by_local_name):
+            if ident in known:
+                return known[ident]
+        return None
 
     def entry_of(self, method: StepMethod) -> Entry | None:
-        """The entry a row of a step's method table stands for: by its section, else by its name."""
-        return self.entry_by_id.get(method.section) or self.entry(method.name)
+        """The entry that a method of a step means. Its name says so; the number counts in a row without a name only."""
+        return self.entry(method.name) if method.name else self.entry_by_number.get(method.section)
 
     def section(self, ident: str) -> Section | None:
         return next((section for section in self.sections if section.id == ident), None)

@@ -83,14 +83,25 @@ class Outline:
         last = bisect_left(self.starts, self.end(heading) + 1)
         return digest(chain.from_iterable(self._texts[first:last]))
 
+    def seal(self, heading: HeadingBlock) -> str:
+        """Digest of the text of a heading and all below it, the numbers of headings left out."""
+        first = bisect_left(self.starts, heading.line)
+        last = bisect_left(self.starts, self.end(heading) + 1)
+        texts: list[str] = []
+        for at in range(first, last):
+            block = self.blocks[at]
+            texts += [split_number(block.text)[1]] if isinstance(block, HeadingBlock) else self._texts[at]
+        return digest(texts)
+
     def sections(self) -> tuple[Section, ...]:
         """All numbered headings. Section 6 changes with every status, so that it has no digest."""
         found: list[Section] = []
         for heading in self.headings:
             number, title = split_number(heading.text)
             if number:
-                seal = "" if number.split(".")[0] == "6" else self.digest(heading)
-                found.append(Section(number, title, heading.level, heading.line, self.end(heading), seal))
+                sealed = number.split(".")[0] != "6"
+                old, new = (self.digest(heading), self.seal(heading)) if sealed else ("", "")
+                found.append(Section(number, title, heading.level, heading.line, self.end(heading), old, new))
         return tuple(found)
 
 

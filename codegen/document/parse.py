@@ -15,8 +15,8 @@ from codegen.document.apis import read_entries
 from codegen.document.blocks import HeadingBlock, read_blocks, split_lines
 from codegen.document.decisions import read_decisions
 from codegen.document.front import read_front
-from codegen.document.ledger import read_approvals, read_goals, read_history, read_log, read_todos
-from codegen.document.model import Document, Fence, Heading, Table
+from codegen.document.ledger import read_approvals, read_goals, read_history, read_log, read_record, read_todos
+from codegen.document.model import Approval, Document, Entry, Fence, Heading, RecordRow, Section, Table
 from codegen.document.outline import Outline
 from codegen.document.steps import read_step_rows, read_steps
 
@@ -49,6 +49,8 @@ def parse_document(text: str, path: Path = Path("document.md")) -> Document:
     problems += [problem for fence in fences for problem in _fence_problems(fence, lines, path)]
     modules, entries = read_entries(outline)
     rows = read_step_rows(outline, path, problems)
+    record, old = read_record(outline), read_approvals(outline)
+    sections = outline.sections()
     return Document(
         path=path,
         text=text,
@@ -61,17 +63,40 @@ def parse_document(text: str, path: Path = Path("document.md")) -> Document:
         todos=read_todos(outline),
         goals=read_goals(outline),
         headings=tuple(Heading(h.level, h.text, h.line, outline.end(h)) for h in outline.headings),
-        sections=outline.sections(),
+        sections=sections,
         decisions=read_decisions(outline),
         modules=modules,
         entries=entries,
         step_rows=rows,
-        steps=read_steps(outline, rows, path, problems),
-        approvals=read_approvals(outline),
+        steps=read_steps(outline, rows, path, problems, record, entries),
+        approvals=_approvals(record, old, entries, sections),
+        record_rows=record,
+        old_approvals=old,
         fences=fences,
         tables=tuple(block for block in blocks if isinstance(block, Table)),
         problems=tuple(problems),
     )
+
+
+def _approvals(
+    record: tuple[RecordRow, ...], old: tuple[Approval, ...], entries: tuple[Entry, ...], sections: tuple[Section, ...]
+) -> tuple[Approval, ...]:
+    """The verdicts of the record, and those of a review record of the old form, whose numbers are turned into names."""
+    found = [Approval(r.item, r.verdict, r.reviewer, r.date, r.approved, r.line) for r in record if r.verdict]
+    known = {approval.item for approval in found}
+    names = {section.id: section_item(section) for section in reversed(sections) if section.id[0] in "124"}
+    names |= {entry.number: entry.id for entry in reversed(entries) if not entry.folded}
+    for each in old:
+        item = names.get(each.item, each.item)
+        if item not in known:
+            found.append(Approval(item, each.verdict, each.reviewer, each.date, each.digest, each.line))
+    return tuple(found)
+
+
+def section_item(section: Section) -> str:
+    """What the record calls a section of chapters 1, 2 and 4: its chapter and its title."""
+    chapter = section.id.partition(".")[0]
+    return f"{chapter} {section.title}" if section.level > 2 else chapter
 
 
 OPENING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*[\w.+-]*[ \t]*$")

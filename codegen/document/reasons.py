@@ -57,7 +57,9 @@ def _place(text: str) -> str:
 
 
 def _places(entry: Entry) -> tuple[str, ...]:
-    """The texts by which `affects:` may mean an entry: its number and those above it, its module and names."""
-    parts = entry.id.split(".")
+    """The texts by which `affects:` may mean an entry: its number and those above it, its packages, module and names."""
+    parts = entry.number.split(".")
     numbers = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
-    return (*numbers, *filter(None, (entry.module, *entry.names, *entry.full_names)))
+    package = entry.module.split(".")
+    modules = [".".join(package[:length]) for length in range(1, len(package) + 1)]
+    return (*numbers, *filter(None, (*modules, *entry.names, *entry.full_names)))

@@ -78,7 +78,7 @@ class References:
         return self._named(found.group(), entry)
 
     def _numbered(self, number: str) -> Target:
-        one = self.document.entry_by_id.get(number)
+        one = self.document.entry_by_number.get(number)
         return Target(number, (one,) if one else self.under(number))
 
     def under(self, number: str) -> tuple[Entry, ...]:
@@ -89,8 +89,8 @@ class References:
     def _by_prefix(self) -> dict[str, list[Entry]]:
         found: dict[str, list[Entry]] = defaultdict(list)
         for entry in self.document.entries:
-            parts = entry.id.split(".")
-            for length in range(1, len(parts)):
+            parts = entry.number.split(".")
+            for length in range(1, len(parts) + entry.folded):
                 found[".".join(parts[:length])].append(entry)
         return found
 
@@ -131,7 +131,7 @@ class References:
         return head not in self.packages and not head[0].isupper() and head not in self._by_tail
 
     def deps(self, entry: Entry) -> tuple[str, ...]:
-        """The numbers of the other entries that `deps:` names, in order."""
+        """The other entries that `deps:` names, by identity, in order."""
         if entry.id not in self._deps:
             found: dict[str, None] = {}
             for text in entry.deps:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from codegen.diagnostics import UsageError
 from codegen.document.digests import digest
 from codegen.document.edit import add_log_row, set_approvals, set_decision_status, set_log_row
-from codegen.document.model import Approval, Document
-from codegen.document.parse import parse_document
+from codegen.document.model import Approval, Document, Entry
+from codegen.document.parse import parse_document, section_item
 from codegen.document.reasons import Reasons
 
 
@@ -33,22 +33,37 @@ class Subject:
     follows: tuple[str, ...]
     verdict: str
     approval: Approval | None
+    number: str = ""
+
+    @property
+    def label(self) -> str:
+        """How messages call it: a printed number before a name or title, a decision's id."""
+        return f"{self.number} {self.title}" if self.number else self.id
 
 
 def subjects(document: Document) -> dict[str, Subject]:
-    """All subjects by id, top-down: sections 1 and 2, decisions, section 4, entries."""
+    """All subjects by identity, top-down: sections 1 and 2, decisions, section 4, entries.
+
+    An adopted name, whose code was there before anybody could review it, is one only when somebody judged it.
+    """
     record = {approval.item: approval for approval in document.approvals}
     reasons = Reasons(document)
-    seals = {section.line: section.digest for section in document.sections}
+    sections = {section.line: section for section in document.sections}
     found: dict[str, Subject] = {}
 
-    def add(ident: str, kind: str, title: str, line: int, end: int, own: str, follows: Iterable[str]) -> None:
+    def add(ident: str, kind: str, title: str, line: int, end: int, own: str, follows: Iterable[str], **more: str) -> None:
         known = tuple(name for name in follows if name in document.decision_by_id)
         context = digest(document.decision_by_id[name].digest for name in known)
-        seal = f"{own}/{context}" if known else own
+        tail = f"/{context}" if known else ""
         approval = record.get(ident)
-        verdict = _verdict(approval, seal)
-        found.setdefault(ident, Subject(ident, kind, title, line, end, own, seal, known, verdict, approval))
+        old = more.get("old", own) + tail
+        verdict = "NEEDS_REVIEW" if approval is None else approval.verdict
+        if approval and approval.verdict == "APPROVED" and not _same(approval.digest, own + tail, old):
+            verdict = "NEEDS_REVIEW"
+        number = more.get("number", "")
+        found.setdefault(
+            ident, Subject(ident, kind, title, line, end, own, own + tail, known, verdict, approval, number)
+        )
 
     for chapter in ("1", "2", "3", "4", "5"):
         if chapter == "3":
@@ -57,21 +72,39 @@ def subjects(document: Document) -> dict[str, Subject]:
                 add(decision.id, "decision", title, decision.line, decision.line_end, decision.digest, ())
         elif chapter == "5":
             for entry in document.entries:
-                title = entry.name or entry.title
-                follows = reasons.of_entry(entry)
-                add(entry.id, "method", title, entry.line, entry.line_end, seals[entry.line], follows)
+                title, follows = entry.name or entry.title, reasons.of_entry(entry)
+                if entry.folded:
+                    if entry.id in document.record:
+                        seal = entry.digest
+                        add(entry.id, "method", title, entry.line, entry.line_end, seal, follows, number=entry.number)
+                    continue
+                section = sections[entry.line]
+                own = f"{_contract(entry)}.{section.seal}"
+                more = {"old": section.digest, "number": entry.number}
+                add(entry.id, "method", title, entry.line, entry.line_end, own, follows, **more)
         else:
             parts = [s for s in document.sections if s.level == 3 and s.id.startswith(chapter + ".")]
             parts = parts or [s for s in document.sections if s.level == 2 and s.id == chapter]
             for part in parts:
-                add(part.id, "section", part.title, part.line, part.line_end, part.digest, reasons.of_section(part.id))
+                follows = reasons.of_section(part.id)
+                more = {"old": part.digest, "number": part.id}
+                add(section_item(part), "section", part.title, part.line, part.line_end, part.seal, follows, **more)
     return found
 
 
-def _verdict(approval: Approval | None, seal: str) -> str:
-    if approval is None or (approval.verdict == "APPROVED" and approval.digest != seal):
-        return "NEEDS_REVIEW"
-    return approval.verdict
+def _contract(entry: Entry) -> str:
+    """The contracts of an open entry's names as one digest; of a single name its own."""
+    seals = [entry.contracts[name] for name in sorted(entry.contracts)]
+    return seals[0] if len(seals) == 1 else digest(seals)
+
+
+def _same(recorded: str, now: str, old: str) -> bool:
+    """Whether an approved digest is for the present text; one without a part for the text was of a folded name."""
+    if recorded in (now, old):
+        return True
+    contract, _, context = recorded.partition("/")
+    own, _, present = now.partition("/")
+    return "." not in contract and "." in own and contract == own.partition(".")[0] and context == present
 
 
 def unapproved(document: Document, items: Iterable[str] | None = None) -> list[Subject]:
@@ -82,24 +115,33 @@ def unapproved(document: Document, items: Iterable[str] | None = None) -> list[S
 
 
 def select(document: Document, names: Iterable[str]) -> list[Subject]:
-    """The subjects with these ids; a chapter or section number stands for all below it, 3 for all decisions.
+    """The subjects with these ids or printed numbers; a chapter, section or module stands for all below it, 3 for all
+    decisions.
 
     Raises UsageError for a name that stands for nothing.
     """
     known = subjects(document)
     found: dict[str, Subject] = {}
     for name in names:
-        if name in known:
-            found[name] = known[name]
-            continue
-        entry = document.entry(name)
-        below = [s for s in known.values() if s.id.startswith(name + ".") or (name == "3" and s.kind == "decision")]
-        if entry is not None:
-            below = [known[entry.id]]
+        below = [known[name]] if name in known else list(_below(document, known, name))
         if not below:
             raise UsageError(f"{document.path}: {name!r} is no decision, section or method that is reviewed")
         found |= {subject.id: subject for subject in below}
     return list(found.values())
+
+
+def _below(document: Document, known: Mapping[str, Subject], name: str) -> Iterable[Subject]:
+    entry = document.entry(name)
+    if entry is not None:
+        return [known[entry.id]] if entry.id in known else []
+    if name == "3":
+        return [subject for subject in known.values() if subject.kind == "decision"]
+    exact = [subject for subject in known.values() if subject.number == name]
+    return exact or [
+        subject
+        for subject in known.values()
+        if subject.number.startswith(f"{name}.") or (subject.kind == "method" and subject.id.startswith(f"{name}."))
+    ]
 
 
 def record(

@@ -48,8 +48,8 @@ def new_step(number: int, entries: Sequence[Entry], depends: Sequence[int], modu
 
 
 def method_row(entry: Entry) -> StepMethod:
-    """The row of an entry in a step's method table, not started."""
-    return StepMethod(entry.full_name or entry.title, entry.id, "NOT_STARTED", "", 0)
+    """An entry as a name of a step, not started."""
+    return StepMethod(entry.id, entry.number, "NOT_STARTED", "", 0, recorded=True)
 
 
 def title(entries: Sequence[Entry]) -> str:
@@ -87,12 +87,11 @@ def test_path(module_path: str) -> str:
     return "/".join(filter(None, ["tests", folder, f"test_{stem}.py"]))
 
 
-METHOD_COLUMNS = ("Method", "Section", "Status", "Digest")
-STEP_COLUMNS = ("Step", "Title", "Depends", "Status", "Commit")
+STEP_COLUMNS = ("Step", "Title", "Depends", "Status", "Commit", "Names")
 
 
 def step_lines(step: Step) -> list[str]:
-    """The heading, fields and method table of a new step."""
+    """The heading and fields of an open step."""
     return [
         f"### Step {step.number}: {step.title}",
         "",
@@ -102,11 +101,14 @@ def step_lines(step: Step) -> list[str]:
         f"- checkpoints: {step.checkpoints}",
         f"- tests: {step.tests}",
         f"- rollback: {step.rollback}",
-        "",
-        *table_head(METHOD_COLUMNS),
-        *(method_line(method) for method in step.methods),
+        f"- names: {listed([method.name for method in step.methods])}",
         "",
     ]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a step lists them: "`a.b`, `a.c`"."""
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def table_head(columns: Sequence[str]) -> list[str]:
@@ -118,14 +120,8 @@ def numbers(depends: Sequence[int]) -> str:
     return ", ".join(map(str, depends)) or "-"
 
 
-def method_line(method: StepMethod, columns: Sequence[str] = METHOD_COLUMNS) -> str:
-    """The row of a method in a step's table."""
-    values = {"method": f"`{method.name}`", "section": method.section, "status": method.status}
-    return new_row([column.lower() for column in columns], values | {"digest": method.digest or "-"})
-
-
 def step_row(step: Step, columns: Sequence[str] = STEP_COLUMNS) -> str:
     """The row of a step in the table of steps."""
     values = {"step": str(step.number), "title": step.title, "depends": numbers(step.depends)}
-    values |= {"status": step.status, "commit": step.commit or "-"}
+    values |= {"status": step.status, "commit": step.commit or "-", "names": str(len(step.methods))}
     return new_row([column.lower() for column in columns], values)

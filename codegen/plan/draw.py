@@ -29,7 +29,7 @@ def step_drawing(steps: Iterable[tuple[int, str, tuple[int, ...]]]) -> Drawing:
 
 def method_drawing(graph: Dependencies) -> Drawing:
     """Entries and what they need."""
-    nodes = {_ident(i): f"{i} {entry.name or entry.title}" for i, entry in graph.entries.items()}
+    nodes = {_ident(i): f"{entry.number} {entry.name or entry.title}" for i, entry in graph.entries.items()}
     return Drawing(nodes, tuple((_ident(n), _ident(i)) for i, needs in graph.edges.items() for n in needs))
 
 
@@ -64,7 +64,7 @@ def decision_drawing(document: Document) -> Drawing:
     for entry in document.entries:
         for ident in entry.decisions:
             if ident in document.decision_by_id:
-                add(ident, entry.id, f"{entry.id} {entry.name or entry.title}")
+                add(ident, entry.id, f"{entry.number} {entry.name or entry.title}")
     return Drawing(nodes, tuple(edges))
 
 

@@ -20,7 +20,7 @@ class CircularDependencies(UsageError):
 
 @dataclass(frozen=True)
 class Dependencies:
-    """The graph over entry numbers, in document order; `edges[a]` are the entries that `a` needs.
+    """The graph over entries by identity, in document order; `edges[a]` are the entries that `a` needs.
 
     `explicit` is what `deps:` says, `inferred` what only the code says (without the own class), and `edges` the union
     less the inferred edges that lie in a circle.
@@ -47,7 +47,10 @@ def dependencies(document: Document, references: References | None = None) -> De
     explicit = {ident: references.deps(entry) for ident, entry in entries.items()}
     circles = cycles(explicit)
     if circles:
-        lines = [f"{document.path}:{entries[c[0]].line}: {' → '.join([*c, c[0]])}" for c in circles]
+        lines = [
+            f"{document.path}:{entries[c[0]].line}: {' → '.join(entries[each].label for each in [*c, c[0]])}"
+            for c in circles
+        ]
         raise CircularDependencies("`deps:` go in a circle, cut it first:\n" + "\n".join(lines))
     owners = _owners(entries)
     inferred: dict[str, tuple[str, ...]] = {}

@@ -58,20 +58,20 @@ def impact(document: Document, ident: str) -> list[Affected]:
     for number in queue:
         for user in users[number]:
             if user not in reached:
-                reached[user] = (reached[number][0] + 1, f"uses {number} `{graph.entries[number].name}`")
+                reached[user] = (reached[number][0] + 1, f"uses {graph.entries[number].label}")
                 queue.append(user)
     order = {number: at for at, number in enumerate(graph.entries)}
     for number in sorted(reached, key=lambda number: (reached[number][0], order[number])):
         far, why = reached[number]
         if number not in asked:
             entry = graph.entries[number]
-            found.append(Affected("method", number, entry.name or entry.title, entry.line, why, far))
+            found.append(Affected("method", entry.number, entry.name or entry.title, entry.line, why, far))
     for step in document.steps:
         held = [e.id for m in step.methods if (e := document.entry_of(m)) is not None and e.id in reached]
         if held:
             far = min(reached[number][0] for number in held) + 1
             title = f"{step.title} ({step_status(document, step)})"
-            why = f"holds {', '.join(held)}"
+            why = f"holds {', '.join(graph.entries[ident].number for ident in held)}"
             found.append(Affected("step", f"Step {step.number}", title, step.row_line or step.line, why, far))
     return found
 
@@ -80,13 +80,16 @@ def _start(document: Document, ident: str) -> tuple[list[str], list[str]]:
     """The decisions or goals and the entries that were asked about."""
     if ident in document.decision_by_id or any(goal.id == ident for goal in document.goals):
         return [ident], []
-    below = [entry.id for entry in document.entries if entry.id == ident or entry.id.startswith(ident + ".")]
-    if below:
-        return [], below
     entry = document.entry(ident)
     if entry is not None:
         return [], [entry.id]
-    below = [entry.id for entry in document.entries if entry.module == ident]
+    below = [
+        entry.id
+        for entry in document.entries
+        if ident in (entry.number, entry.module)
+        or entry.number.startswith(f"{ident}.")
+        or entry.module.startswith(f"{ident}.")
+    ]
     if below:
         return [], below
     raise UsageError(f"{document.path}: there is no decision, goal, method or module {ident!r}")

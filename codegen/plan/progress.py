@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from codegen.document.model import Document, Step
+from codegen.document.model import Document, Entry, Step
 from codegen.document.review import unapproved
-from codegen.document.staleness import effective_status, step_status
+from codegen.document.staleness import effective_status, statuses, step_status, unplanned
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,9 @@ class Progress:
 
     @property
     def done(self) -> bool:
-        """Whether there are steps, all done, and every entry is in one."""
-        return bool(self.steps) and all(step.status == "DONE" for step in self.steps) and not self.unplanned
+        """Whether all steps are done and every entry is in one, or was there before."""
+        known = any(section.entries for section in self.sections)
+        return known and all(step.status == "DONE" for step in self.steps) and not self.unplanned
 
 
 def progress(document: Document) -> Progress:
@@ -86,22 +87,18 @@ def progress(document: Document) -> Progress:
     ready = tuple(
         step.number for step in steps if step.status in ("NOT_STARTED", "STALE", "FAILED") and not step.waits_for
     )
-    statuses: dict[str, str] = {}
-    for step in document.steps:
-        for method in step.methods:
-            if (entry := document.entry_of(method)) is not None:
-                statuses.setdefault(entry.id, effective_status(document, method))
+    state = statuses(document)
     return Progress(
         id=document.id,
         title=document.front.title or document.title,
         version=document.front.version,
         status=document.front.status,
         path=str(document.path),
-        sections=_sections(document, statuses),
+        sections=_sections(document, state),
         steps=steps,
         ready=ready,
         next=next(iter([*in_progress, *ready]), None),
-        unplanned=tuple(entry.id for entry in document.entries if entry.id not in statuses),
+        unplanned=tuple(_shown(entry) for entry in unplanned(document)),
         unreviewed=tuple(subject.id for subject in unapproved(document)),
         todos=tuple(f"{todo.id}: {todo.text}" for todo in document.todos if not todo.done),
     )
@@ -122,13 +119,17 @@ def _waiting(document: Document, step: StepProgress, status: dict[int, str]) -> 
     return StepProgress(step.number, step.title, step.status, step.commit, step.methods, waits, step.line)
 
 
-def _sections(document: Document, statuses: dict[str, str]) -> tuple[SectionProgress, ...]:
+def _shown(entry: Entry) -> str:
+    return entry.full_name if entry.folded else entry.number
+
+
+def _sections(document: Document, state: dict[str, str]) -> tuple[SectionProgress, ...]:
     entries: Counter[str] = Counter()
     done: Counter[str] = Counter()
     for entry in document.entries:
-        above = ".".join(entry.id.split(".")[:2])
+        above = ".".join(entry.number.split(".")[:2])
         entries[above] += 1
-        done[above] += statuses.get(entry.id) == "DONE"
+        done[above] += state[entry.id] in ("DONE", "ADOPTED")
     return tuple(
         SectionProgress(section.id, section.title.strip("`"), entries[section.id], done[section.id])
         for section in document.sections

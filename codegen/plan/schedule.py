@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from codegen.document.lint.steps import ancestors
 from codegen.document.model import Document, Entry, Step, StepMethod
 from codegen.document.references import References
-from codegen.document.staleness import stale_methods
+from codegen.document.staleness import stale_methods, unplanned
 from codegen.plan.compose import method_row, new_step
 from codegen.plan.cut import cut
 from codegen.plan.graph import Dependencies, dependencies
@@ -35,9 +35,9 @@ class Schedule:
 
     @property
     def scheduled(self) -> tuple[str, ...]:
-        """The numbers of the entries that are new in the plan."""
+        """The entries that are new in the plan, by identity."""
         rows = [method for _, method in self.hosted] + [method for step in self.new for method in step.methods]
-        return tuple(method.section for method in rows)
+        return tuple(method.name for method in rows)
 
 
 def schedule(
@@ -50,11 +50,11 @@ def schedule(
     graph = dependencies(document, references)
     members = {step.number: _members(document, step) for step in document.steps}
     step_of = {ident: number for number, idents in reversed(members.items()) for ident in idents}
-    todo = [ident for ident in graph.entries if ident not in step_of]
+    todo = [entry.id for entry in unplanned(document) if entry.id in graph.entries]
     hosted = _host(document, graph, step_of, todo, size)
     for number, method in hosted:
-        step_of[method.section] = number
-        members[number] = [*members[number], method.section]
+        step_of[method.name] = number
+        members[number] = [*members[number], method.name]
     todo = [ident for ident in todo if ident not in step_of]
     built = {step.number for step in document.steps if step.status in SETTLED}
     first = max(members, default=0) + 1
@@ -95,7 +95,7 @@ def _host(
     room: dict[int, int] = {}
     for step in document.steps:
         modules = {entry.module for m in step.methods if (entry := document.entry_of(m)) is not None}
-        if step.status == "NOT_STARTED" and step.line and len(modules) == 1 and len(step.methods) < size:
+        if step.status == "NOT_STARTED" and "names" in step.fields and len(modules) == 1 and len(step.methods) < size:
             hosts[next(iter(modules))].append(step.number)
             room[step.number] = size - len(step.methods)
     users = graph.dependents()

@@ -57,7 +57,7 @@ def decision_graph(document: Document) -> str:
     edges: list[Edge] = []
     counts: dict[str, int] = {}
     for entry in document.entries:
-        home = entry.id.rpartition(".")[0]
+        home = entry.number if entry.folded else entry.number.rpartition(".")[0]
         modules.setdefault(home, entry.module or home)
         counts[home] = counts.get(home, 0) + 1
         edges += [Edge(ident, home) for ident in reasons.of_entry(entry) if ident in document.decision_by_id]

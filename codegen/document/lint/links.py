@@ -16,7 +16,7 @@ FIELDS = ("status", "drivers", "options", "outcome", "consequences", "affects", 
 
 
 def check_links(document: Document, references: References) -> Iterator[Finding]:
-    """Findings REF001 to REF011, REV001 to REV003."""
+    """Findings REF001 to REF011, REV001 to REV004."""
     explicit = {entry.id: references.deps(entry) for entry in document.entries}
     for entry in document.entries:
         yield from _dependencies(document, entry, references)
@@ -24,7 +24,7 @@ def check_links(document: Document, references: References) -> Iterator[Finding]
         yield from _reasons(document, entry, references)
     by_id = document.entry_by_id
     for cycle in cycles(explicit):
-        names = " → ".join(f"{ident} `{by_id[ident].name}`" for ident in [*cycle, cycle[0]])
+        names = " → ".join(by_id[ident].label for ident in [*cycle, cycle[0]])
         message = f"dependencies in a circle: {names}"
         yield finding(document, by_id[cycle[0]].line, "REF002", message, "Cut it: one of them must not need the next.")
     yield from _decisions(document, references)
@@ -38,13 +38,13 @@ def _dependencies(document: Document, entry: Entry, references: References) -> I
         if target.unknown:
             near = references.nearest(target.name)
             fix = f"Did you mean `{near}`?" if near else "Name an entry of Section 5 by number or name."
-            yield finding(document, line, "REF001", f"{entry.id}: the dependency {text!r} is not in Section 5", fix)
+            yield finding(document, line, "REF001", f"{entry.label}: the dependency {text!r} is not in Section 5", fix)
         elif target.candidates:
             names = ", ".join(f"`{name}`" for name in target.candidates[:5])
-            message = f"{entry.id}: the dependency {text!r} may be any of {names}"
+            message = f"{entry.label}: the dependency {text!r} may be any of {names}"
             yield finding(document, line, "REF009", message, "Give the full name or the number.")
         elif len(target.entries) == 1 and target.entries[0].id == entry.id:
-            yield finding(document, line, "REF003", f"{entry.id} depends on itself ({text!r})", "Remove it.")
+            yield finding(document, line, "REF003", f"{entry.label} depends on itself ({text!r})", "Remove it.")
 
 
 def _unnamed(document: Document, entry: Entry, references: References, explicit: tuple[str, ...]) -> Iterator[Finding]:
@@ -52,8 +52,8 @@ def _unnamed(document: Document, entry: Entry, references: References, explicit:
     missing = [other for ident, other in used.items() if ident not in explicit and not _own_class(entry, other)]
     if missing:
         line = entry.fields["deps"].line if "deps" in entry.fields else entry.line
-        names = ", ".join(f"{other.id} `{other.name or other.title}`" for other in missing)
-        message = f"{entry.id}: the code uses {names}, which `deps:` does not name"
+        names = ", ".join(other.label for other in missing)
+        message = f"{entry.label}: the code uses {names}, which `deps:` does not name"
         yield finding(document, line, "REF008", message, "Add it to `deps:`.")
 
 
@@ -69,12 +69,12 @@ def _reasons(document: Document, entry: Entry, references: References) -> Iterat
         decision = document.decision_by_id.get(name)
         if decision is None and name not in goals:
             fix = "Name a decision D-n of Section 3 or a goal G-n of Section 1."
-            yield finding(document, line, "REF004", f"{entry.id}: there is no decision or goal {name!r}", fix)
+            yield finding(document, line, "REF004", f"{entry.label}: there is no decision or goal {name!r}", fix)
         elif decision is not None and decision.status in ("rejected", "superseded"):
-            message = f"{entry.id} follows {name}, which is {decision.status}"
+            message = f"{entry.label} follows {name}, which is {decision.status}"
             yield finding(document, line, "REF011", message, "Name the decision that holds.")
     if not entry.decisions and not references.reasons.affecting[entry.id]:
-        message = f"{entry.id} `{entry.name}`: no decision or goal explains it"
+        message = f"{entry.label}: no decision or goal explains it"
         fix = "Add `- decisions: D-n`, or name it in the `affects:` of a decision."
         yield finding(document, entry.line, "REF006", message, fix)
 
@@ -101,16 +101,33 @@ def _decisions(document: Document, references: References) -> Iterator[Finding]:
 def _approvals(document: Document) -> Iterator[Finding]:
     known = subjects(document)
     first: dict[str, int] = {}
+    names = document.entry_by_name
+    for row in document.record_rows:
+        if row.item not in known and row.item not in names:
+            message = f"the record names {row.item!r}, which is not in the document"
+            fix = "Rename it with `codegen rename OLD NEW`, or take it out with `codegen remove NAME`."
+            yield finding(document, row.line, "REV004", message, fix)
+    for item, line in [
+        *((row.item, row.line) for row in document.record_rows),
+        *((each.item, each.line) for each in document.old_approvals),
+    ]:
+        if item in first:
+            message = f"{item} is twice in the record (first in line {first[item]})"
+            yield finding(document, line, "REV003", message, "Keep the row that holds.")
+        first.setdefault(item, line)
+    recorded = {row.item for row in document.record_rows}
     for approval in document.approvals:
-        if approval.item in first:
-            message = f"{approval.item} stands twice in the review record (first in line {first[approval.item]})"
-            yield finding(document, approval.line, "REV003", message, "Keep the row that holds.")
-        first.setdefault(approval.item, approval.line)
         subject = known.get(approval.item)
         if subject is None:
-            message = f"the review record names {approval.item!r}, which is not in the document"
-            yield finding(document, approval.line, "REV002", message, "Remove the row, or correct the id.")
-        elif approval.verdict == "APPROVED" and approval.digest != subject.digest:
-            what = "a decision it follows" if approval.digest.split("/")[0] == subject.own else "it"
-            message = f"{approval.item}: {what} changed after {approval.reviewer or 'somebody'} approved it"
-            yield finding(document, approval.line, "REV001", message, f"Run `codegen review show {approval.item}`.")
+            if approval.item not in recorded:
+                message = f"the review record names {approval.item!r}, which is not in the document"
+                yield finding(document, approval.line, "REV002", message, "Remove the row, or correct the id.")
+        elif approval.verdict == "APPROVED" and subject.verdict != "APPROVED":
+            what = "a decision it follows" if _own(approval.digest) == _own(subject.digest) else "it"
+            message = f"{subject.label}: {what} changed after {approval.reviewer or 'somebody'} approved it"
+            shown = subject.number or subject.id
+            yield finding(document, approval.line, "REV001", message, f"Run `codegen review show {shown}`.")
+
+
+def _own(digest: str) -> str:
+    return digest.partition("/")[0]

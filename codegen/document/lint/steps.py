@@ -9,7 +9,7 @@ from codegen.document.cycles import cycles
 from codegen.document.lint.codes import finding
 from codegen.document.model import Document, Step, StepMethod
 from codegen.document.references import References
-from codegen.document.staleness import is_stale
+from codegen.document.staleness import is_stale, unplanned
 from codegen.document.steps import NUMBER
 
 MOST_METHODS = 10
@@ -17,7 +17,7 @@ FIELDS = ("purpose", "files", "checkpoints", "tests", "rollback")
 
 
 def check_steps(document: Document, references: References) -> Iterator[Finding]:
-    """Findings PLAN001 to PLAN013."""
+    """Findings PLAN001 to PLAN014."""
     place: dict[tuple[str, str], Step] = {}
     for step in document.steps:
         yield from _shape(document, step)
@@ -35,9 +35,14 @@ def check_steps(document: Document, references: References) -> Iterator[Finding]
 
 
 def _shape(document: Document, step: Step) -> Iterator[Finding]:
-    if not step.line:
-        message = f"Step {step.number} has a row and no heading"
-        yield finding(document, step.row_line, "PLAN010", message, f"Add `### Step {step.number}: {step.title}`.")
+    if step.folded:
+        if not step.methods or step.status not in ("DONE", "STALE"):
+            message = f"Step {step.number} has a row and no heading, and the record has no name of it"
+            yield finding(document, step.row_line, "PLAN010", message, f"Add `### Step {step.number}: {step.title}`.")
+        elif step.names and _recorded_names(document, step) != step.names:
+            message = f"Step {step.number} had {step.names} names, the record has {_recorded_names(document, step)} of it"
+            fix = "Put the rows back, or take the names out with `codegen remove NAME`."
+            yield finding(document, step.row_line, "PLAN014", message, fix)
         return
     if not step.row_line:
         message = f"Step {step.number} has a heading and no row in the table of steps"
@@ -55,6 +60,10 @@ def _shape(document: Document, step: Step) -> Iterator[Finding]:
     if missing:
         message = f"Step {step.number} lacks {', '.join(f'`{name}:`' for name in missing)}"
         yield finding(document, step.line, "PLAN008", message, f"Add `- {missing[0]}: …`.")
+
+
+def _recorded_names(document: Document, step: Step) -> int:
+    return sum(row.step == str(step.number) for row in document.record_rows)
 
 
 def _listed(numbers: tuple[int, ...]) -> str:
@@ -79,13 +88,11 @@ def _method(document: Document, step: Step, method: StepMethod) -> Iterator[Find
         message = f"Step {step.number}: `{method.name}` ({method.section or 'no section'}) is not in Section 5"
         yield finding(document, method.line, "PLAN002", message, "Name an entry of Section 5, or add one.")
         return
-    by_name = document.entry(method.name)
-    known = {*entry.names, *entry.full_names, entry.title, entry.module}
-    if by_name is not None and by_name.id != entry.id and method.name not in known:
-        message = f"Step {step.number}: `{method.name}` is {by_name.id}, the row says {method.section}"
-        yield finding(document, method.line, "PLAN002", message, f"Write {by_name.id}.")
-    if is_stale(entry, method):
-        message = f"`{method.name}` changed after it was done: its digest is {entry.digest}, it was {method.digest}"
+    if method.section and method.section != entry.number:
+        message = f"Step {step.number}: `{method.name}` is {entry.number}, the row says {method.section}"
+        yield finding(document, method.line, "PLAN002", message, f"Write {entry.number}: `codegen lint --fix` does.")
+    if is_stale(document, entry, method):
+        message = f"`{method.name}` changed after it was done"
         fix = "Do it again: `codegen plan` schedules it."
         yield finding(document, method.line, "PLAN009", message, fix)
     if method.status == "DONE" and not method.digest:
@@ -95,7 +102,7 @@ def _method(document: Document, step: Step, method: StepMethod) -> Iterator[Find
             method.line,
             "PLAN011",
             message,
-            f"Write {entry.digest} if the code is what {entry.id} says.",
+            f"Run `codegen step done {step.number}`, which takes it.",
         )
 
 
@@ -162,8 +169,6 @@ def ancestors(depends: dict[int, tuple[int, ...]]) -> dict[int, frozenset[int]]:
 def _missing(document: Document) -> Iterator[Finding]:
     if not document.steps:
         return
-    planned = {entry.id for step in document.steps for m in step.methods if (entry := document.entry_of(m))}
-    for entry in document.entries:
-        if entry.id not in planned:
-            message = f"{entry.id} `{entry.name}` is in no step"
-            yield finding(document, entry.line, "PLAN003", message, "Schedule it with `codegen plan`.")
+    for entry in unplanned(document):
+        message = f"{entry.label} is in no step"
+        yield finding(document, entry.line, "PLAN003", message, "Schedule it with `codegen plan`.")
