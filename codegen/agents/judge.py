@@ -41,7 +41,7 @@ def defensive_audit(tree: Tree, target: Target) -> list[Finding]:
     for documented in documented_definitions(target.document)[0]:
         if any(documented.entry.id == entry.id for entry in target.entries):
             own.setdefault(documented.module, set()).add(documented.definition.name)
-            names.append(f"{documented.entry.id} {documented.definition.name}")
+            names.append(f"{documented.entry.number} {documented.definition.name}")
     for entry in target.entries:
         fences += [fence.code for fence in entry.fences if _syntax("", fence.code) is None]
     findings = _ignored(tree, target)

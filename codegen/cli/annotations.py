@@ -93,7 +93,7 @@ def _judge(document: Document, entry: Entry, line: int, opener: Opener, library:
     problem = opener.problem
     if problem is not None:
         code = "API007" if is_prose(opener) else "API006"
-        yield finding(document, line, code, f"{entry.id}: {problem.message}", problem.fix)
+        yield finding(document, line, code, f"{entry.label}: {problem.message}", problem.fix)
     for item in opener.notation.items if opener.notation else ():
         yield from _item(document, entry, line, item, library)
 
@@ -103,12 +103,12 @@ def _item(document: Document, entry: Entry, line: int, item: Item, library: Libr
         pattern = library.get(item.id)
     except UnknownPattern as error:
         fix = f"Write {error.nearest[0]}." if error.nearest else "`codegen patterns list` names the ids."
-        yield finding(document, line, "API005", f"{entry.id}: {error}", fix)
+        yield finding(document, line, "API005", f"{entry.label}: {error}", fix)
         return
     if pattern.tag != item.tag:
-        message = f"{entry.id}: {item.id} is a pattern of {pattern.tag}, not of {item.tag}"
+        message = f"{entry.label}: {item.id} is a pattern of {pattern.tag}, not of {item.tag}"
         yield finding(document, line, "API006", message, f"Write `# {pattern.tag}: {item.source}`.")
     try:
         bind(pattern, list(item.positional), dict(item.keywords))
     except BadArgument as error:
-        yield finding(document, line, "API006", f"{entry.id}: {error.message}", error.fix)
+        yield finding(document, line, "API006", f"{entry.label}: {error.message}", error.fix)

@@ -18,6 +18,7 @@ from codegen.document.edit import add_log_row
 from codegen.document.lint.steps import MOST_METHODS
 from codegen.document.locate import find_document, find_documents, project_root
 from codegen.document.model import Document
+from codegen.document.modern import is_old, modern
 from codegen.document.parse import parse_document, read_document
 from codegen.document.review import Subject, unapproved
 from codegen.document.store import document_lock, write_document
@@ -93,8 +94,13 @@ def run_plan(args: argparse.Namespace) -> int:
     dry = args.check or args.diff
     with document_lock(path, "plan") if not dry else contextlib.nullcontext():
         document = read_document(path)
-        planned = schedule(document, args.size, Codebase(project_root(path)).module_path)
+        module_path = Codebase(project_root(path)).module_path
+        planned = schedule(document, args.size, module_path)
         text = merge(document, planned)
+        if text != document.text and is_old(document):
+            moved = modern(document)
+            planned = schedule(moved, args.size, module_path)
+            text = merge(moved, planned)
         waiting = unapproved(document, list(planned.scheduled))
         if not dry and waiting and text != document.text:
             text = _unreviewed(document, text, waiting, args.unreviewed)

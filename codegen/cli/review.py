@@ -71,7 +71,7 @@ def run_list(args: argparse.Namespace) -> int:
         print()
     else:
         for subject in found:
-            print(f"{subject.verdict:<12} {subject.id:<8} {subject.title}{_by(subject)}")
+            print(f"{subject.verdict:<12} {subject.number or subject.id:<8} {subject.title}{_by(subject)}")
     return 0
 
 
@@ -101,7 +101,8 @@ def run_record(args: argparse.Namespace) -> int:
 
 
 def _shown(document: Document, subject: Subject) -> str:
-    head = f"{document.path}:{subject.line}: {subject.kind} {subject.id}: {subject.verdict}{_by(subject)}\n"
+    named = subject.label if subject.kind == "section" else subject.id
+    head = f"{document.path}:{subject.line}: {subject.kind} {named}: {subject.verdict}{_by(subject)}\n"
     if subject.follows:
         titles = (f"{name} {document.decision_by_id[name].title}" for name in subject.follows)
         head += f"follows {'; '.join(titles)}\n"

@@ -18,6 +18,7 @@ CODE = re.compile(r"`([^`]+)`")
 DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*$")
 FULL = re.compile(r"\bfull specification\b", re.IGNORECASE)
 SPECIFIES = re.compile(r"\s*[-–—:(]\s*full specification\b.*$", re.IGNORECASE)
+REFERENCE = re.compile(r"(?<![\w.])5(?:\.\d+){2,}(?![\w.]*\w)")
 PYTHON = ("python", "py", "python3")
 
 
@@ -49,7 +50,7 @@ def _module(heading: HeadingBlock, number: str, name: str, outline: Outline) -> 
         id=number,
         name=name,
         line=heading.line,
-        own_end=end,
+        line_end=end,
         purpose=first_paragraph(blocks),
         fields=read_fields(blocks),
         notes=read_notes(blocks) if fences else {},
@@ -97,7 +98,12 @@ def _sealed(entries: list[Entry], outline: Outline) -> tuple[Entry, ...]:
     return tuple(
         entry
         if entry.folded
-        else replace(entry, digest=_digest(entry, names, outline), contracts=_contracts(entry))
+        else replace(
+            entry,
+            digest=_digest(entry, names, outline),
+            contracts=_contracts(entry),
+            seal=_text_seal(entry, names, outline),
+        )
         for entry in entries
     )
 
@@ -111,6 +117,17 @@ def _digest(entry: Entry, names: dict[str, str], outline: Outline) -> str:
         text = [part for block in blocks if not isinstance(block, Fence) for part in normal_block(block)]
     parts = [entry.full_name or entry.title, *deps, "errors", *entry.errors, "code", normal_code(entry.code)]
     return digest([*parts, *text])
+
+
+def _text_seal(entry: Entry, names: dict[str, str], outline: Outline) -> str:
+    """The digest of all that an entry says, its own number left out and other entries' numbers read as their names."""
+    parts: list[str] = []
+    for block in outline.between(entry.line, entry.line_end):
+        texts = [split_number(block.text)[1]] if isinstance(block, HeadingBlock) else normal_block(block)
+        if not isinstance(block, Fence):
+            texts = [REFERENCE.sub(lambda found: names.get(found[0], found[0]), t).replace("`", "") for t in texts]
+        parts += texts
+    return digest(parts)
 
 
 def _contracts(entry: Entry) -> dict[str, str]:

@@ -28,6 +28,7 @@ from codegen.document.parse import parse_document
 from codegen.document.recording import set_record
 from codegen.document.rows import EditError, bare, changed_row, format_row, new_row
 
+
 def set_method_status(document: Document, step: int, method: str, status: str, digest: str | None = None) -> str:
     """Set the status of one method of a step; with `digest`, that cell too ("" empties it).
 

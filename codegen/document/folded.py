@@ -61,9 +61,7 @@ def _entry(module: Module, fence: Fence, name: str, pieces: list[Piece]) -> Entr
     return _made(module, name, (part,), errors, fence.line + pieces[0].node.lineno, seal)
 
 
-def _made(
-    module: Module, name: str, fences: tuple[Fence, ...], errors: tuple[str, ...], line: int, seal: str
-) -> Entry:
+def _made(module: Module, name: str, fences: tuple[Fence, ...], errors: tuple[str, ...], line: int, seal: str) -> Entry:
     note = module.notes.get(name)
     fields = {**module.fields, **(note.fields if note else {})}
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 import re
 
 from codegen.document.blocks import HeadingBlock, Item
-from codegen.document.model import NOTHING, Approval, Goal, HistoryRow, LogRow, RecordRow, Table, TableRow, Todo, clean_name
+from codegen.document.model import (
+    NOTHING,
+    Approval,
+    Goal,
+    HistoryRow,
+    LogRow,
+    RecordRow,
+    Table,
+    TableRow,
+    Todo,
+    clean_name,
+)
 from codegen.document.outline import Outline, find_table
 
 TODO = re.compile(r"(?:\[([ xX])\]\s*)?(T-\d+)\s*[:.—–-]\s*(.*)$", re.DOTALL)

@@ -157,13 +157,13 @@ class Module:
     """A heading of Section 5 that says which module the entries below it belong to.
 
     With `fences` the module is folded: they hold the stubs of its names, `fields` what is said of all of them and `notes`
-    what is said of one name only, by its name inside the module. `own_end` is the last line before the next heading.
+    what is said of one name only, by its name inside the module. `line_end` is the last line before the next heading.
     """
 
     id: str
     name: str
     line: int
-    own_end: int = 0
+    line_end: int = 0
     purpose: str = ""
     fields: dict[str, Field] = field(default_factory=dict)
     notes: dict[str, Note] = field(default_factory=dict)
@@ -195,7 +195,8 @@ class Entry:
 
     `contracts` holds, by full name, the digest of what each name it defines promises to a caller. `digest` is, of an open
     entry, over what its text says (name, dependencies, errors and code, of a Full Specification its rules too), of a
-    folded one its contract. Neither changes when a Markdown formatter passes over the document.
+    folded one its contract; `seal`, of an open one, is over all that it says, for a review. None of them changes when a
+    Markdown formatter passes over the document.
     """
 
     id: str
@@ -219,6 +220,7 @@ class Entry:
     digest: str
     folded: bool = False
     contracts: dict[str, str] = field(default_factory=dict)
+    seal: str = ""
 
     @property
     def full_name(self) -> str:

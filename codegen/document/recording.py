@@ -64,7 +64,13 @@ def _with_new_rows(document: Document, edits: list[LineEdit], added: Mapping[str
     lines = {item: _row(columns, cells) for item, cells in added.items()}
     ordered = sorted(lines, key=record_key)
     if table is None:
-        head = ["", f"## {TITLE}", "", format_row(name.capitalize() for name in RECORD_COLUMNS), "|" + "---|" * len(columns)]
+        head = [
+            "",
+            f"## {TITLE}",
+            "",
+            format_row(name.capitalize() for name in RECORD_COLUMNS),
+            "|" + "---|" * len(columns),
+        ]
         end = len(document.lines)
         while end and not document.lines[end - 1].strip():
             end -= 1
@@ -118,4 +124,6 @@ def _verify(document: Document, text: str, changes: Mapping[str, Mapping[str, st
         for name, value in (cells or {}).items():
             wanted = "" if value.lower() in NOTHING else value
             if (getattr(row, name) if row else "") != wanted:
-                raise EditError(f"{document.path}: the row of {item} in the record would not be read back as {name} {value}")
+                raise EditError(
+                    f"{document.path}: the row of {item} in the record would not be read back as {name} {value}"
+                )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import difflib
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,11 +79,20 @@ class References:
 
     def _numbered(self, number: str) -> Target:
         one = self.document.entry_by_number.get(number)
+        if one and number in self._doubled:
+            alike = [each.id for each in self.document.entries if not each.folded and each.number == number]
+            return Target(number, candidates=tuple(alike))
         return Target(number, (one,) if one else self.under(number))
 
     def under(self, number: str) -> tuple[Entry, ...]:
         """The entries below a section number."""
         return tuple(self._by_prefix.get(number, ()))
+
+    @cached_property
+    def _doubled(self) -> set[str]:
+        """Printed numbers that two open entries carry."""
+        counts = Counter(entry.number for entry in self.document.entries if not entry.folded)
+        return {number for number, count in counts.items() if count > 1}
 
     @cached_property
     def _by_prefix(self) -> dict[str, list[Entry]]:

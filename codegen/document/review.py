@@ -8,7 +8,7 @@ approval of all that depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from codegen.diagnostics import UsageError
@@ -17,6 +17,8 @@ from codegen.document.edit import add_log_row, set_approvals, set_decision_statu
 from codegen.document.model import Approval, Document, Entry
 from codegen.document.parse import parse_document, section_item
 from codegen.document.reasons import Reasons
+
+FEW = 8
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Subject:
     verdict: str
     approval: Approval | None
     number: str = ""
+    module: str = ""
 
     @property
     def label(self) -> str:
@@ -51,7 +54,9 @@ def subjects(document: Document) -> dict[str, Subject]:
     sections = {section.line: section for section in document.sections}
     found: dict[str, Subject] = {}
 
-    def add(ident: str, kind: str, title: str, line: int, end: int, own: str, follows: Iterable[str], **more: str) -> None:
+    def add(
+        ident: str, kind: str, title: str, line: int, end: int, own: str, follows: Iterable[str], **more: str
+    ) -> None:
         known = tuple(name for name in follows if name in document.decision_by_id)
         context = digest(document.decision_by_id[name].digest for name in known)
         tail = f"/{context}" if known else ""
@@ -62,7 +67,10 @@ def subjects(document: Document) -> dict[str, Subject]:
             verdict = "NEEDS_REVIEW"
         number = more.get("number", "")
         found.setdefault(
-            ident, Subject(ident, kind, title, line, end, own, own + tail, known, verdict, approval, number)
+            ident,
+            Subject(
+                ident, kind, title, line, end, own, own + tail, known, verdict, approval, number, more.get("module", "")
+            ),
         )
 
     for chapter in ("1", "2", "3", "4", "5"):
@@ -73,14 +81,14 @@ def subjects(document: Document) -> dict[str, Subject]:
         elif chapter == "5":
             for entry in document.entries:
                 title, follows = entry.name or entry.title, reasons.of_entry(entry)
+                more = {"number": entry.number, "module": entry.module}
                 if entry.folded:
                     if entry.id in document.record:
-                        seal = entry.digest
-                        add(entry.id, "method", title, entry.line, entry.line_end, seal, follows, number=entry.number)
+                        add(entry.id, "method", title, entry.line, entry.line_end, entry.digest, follows, **more)
                     continue
                 section = sections[entry.line]
-                own = f"{_contract(entry)}.{section.seal}"
-                more = {"old": section.digest, "number": entry.number}
+                own = f"{_contract(entry)}.{entry.seal}"
+                more["old"] = section.digest
                 add(entry.id, "method", title, entry.line, entry.line_end, own, follows, **more)
         else:
             parts = [s for s in document.sections if s.level == 3 and s.id.startswith(chapter + ".")]
@@ -163,7 +171,15 @@ def record(
         cells = {"verdict": verdict, "reviewer": reviewer, "date": date, "digest": now[subject.id].digest}
         rows[subject.id] = cells
     document = parse_document(set_approvals(document, rows), document.path)
-    return _log(document, [subject.id for subject in chosen], verdict, reviewer, date, reason)
+    return _log(document, _in_short(chosen), verdict, reviewer, date, reason)
+
+
+def _in_short(chosen: Sequence[Subject]) -> list[str]:
+    """What the iteration log calls them: sections by number, names in full, of many names the modules."""
+    methods = [subject.id for subject in chosen if subject.kind == "method"]
+    if len(methods) > FEW:
+        methods = list(dict.fromkeys(subject.module for subject in chosen if subject.kind == "method"))
+    return [s.number if s.kind == "section" else s.id for s in chosen if s.kind != "method"] + methods
 
 
 def _log(document: Document, items: list[str], verdict: str, reviewer: str, date: str, reason: str) -> str:

@@ -37,7 +37,17 @@ def read_step_rows(outline: Outline, path: Path, problems: list[Finding]) -> tup
             message = f"the step in this row has no number: {number!r}"
             problems.append(Finding(str(path), row.line, 1, "DOC003", message, fix="Write the step's number."))
             continue
-        found.append(StepRow(int(digits.group()), title, _numbers(depends), status, _blank(commit), row.line, next(iter(_numbers(names)), 0)))
+        found.append(
+            StepRow(
+                int(digits.group()),
+                title,
+                _numbers(depends),
+                status,
+                _blank(commit),
+                row.line,
+                next(iter(_numbers(names)), 0),
+            )
+        )
     return tuple(found)
 
 
@@ -108,13 +118,13 @@ class _Ledger:
         section = entry.number if entry else ""
         if row is None or not row.status:
             status = "NOT_STARTED"
-            return StepMethod(name, section, status, row.digest if row else "", row.line if row else line, recorded=True)
+            return StepMethod(
+                name, section, status, row.digest if row else "", row.line if row else line, recorded=True
+            )
         return StepMethod(name, section, row.status, row.digest, row.line, row.tests, row.proof, True)
 
 
-def _step(
-    outline: Outline, number: int, row: StepRow | None, heading: HeadingBlock | None, ledger: _Ledger
-) -> Step:
+def _step(outline: Outline, number: int, row: StepRow | None, heading: HeadingBlock | None, ledger: _Ledger) -> Step:
     blocks = outline.body(heading) if heading else []
     fields = read_fields(blocks)
 

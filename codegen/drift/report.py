@@ -104,7 +104,7 @@ class _Comparison:
             self._missing_roots()
         for fence in bad:
             if self._wanted(fence.entry):
-                message = f"entry {fence.entry.id}: the fence is not valid Python: {fence.reason}"
+                message = f"entry {fence.entry.number}: the fence is not valid Python: {fence.reason}"
                 self._add(fence.entry, fence.line, codes.FENCE, message, "Mend the code; a body may be `...`.")
         pairs = self._pairs([each for each in definitions if self._wanted(each.entry)])
         self._missing_signatures(definitions, {fence.entry.id for fence in bad})
@@ -172,7 +172,7 @@ class _Comparison:
             for name in entry.names:
                 local = name.removeprefix(f"{entry.module}.")
                 if name != entry.module and (entry.id, local) not in shown:
-                    message = f"entry {entry.id}: no Python fence defines `{local}`, so it cannot be compared"
+                    message = f"entry {entry.number}: no Python fence defines `{local}`, so it cannot be compared"
                     self._add(entry, entry.line, codes.FENCE, message, "Show its signature in a ```python fence.")
 
     def _promises(self, documented: Documented, place: Place) -> None:
@@ -202,7 +202,7 @@ class _Comparison:
             by_entry.setdefault(documented.entry.id, []).append((documented, place))
         for entry in self.document.entries:
             for message, fix in error_differences(entry, by_entry.get(entry.id, []), self.graph):
-                self._add(entry, _errors_line(entry), codes.RAISE, f"entry {entry.id}: {message}", fix)
+                self._add(entry, _errors_line(entry), codes.RAISE, f"entry {entry.number}: {message}", fix)
 
     def _coverage(self, pairs: list[tuple[Documented, Place]]) -> Coverage:
         if self.only is not None:

@@ -170,7 +170,7 @@ def _new_entries(document: Document, code: Code) -> Iterator[LineEdit]:
             continue
         entries = [entry for entry in document.entries if entry.module == module.name]
         if entries:
-            parent, _, last = entries[-1].id.rpartition(".")
+            parent, _, last = entries[-1].number.rpartition(".")
             at = entries[-1].line_end
             lines = _entries(adoption, sketches, parent, int(last), next((e.tests for e in entries if e.tests), ""))
             yield _insert(document, at, lines)
@@ -222,5 +222,5 @@ def _sealed_again(old: Document, new: Document, code: Code) -> Document:
                 continue
             fresh = method.digest == before.digest and after.digest != before.digest
             if fresh and not any(after.line <= line <= after.line_end for line in drifting):
-                changes.setdefault(step.number, {})[method.section or method.name] = ("DONE", after.digest)
+                changes.setdefault(step.number, {})[method.name or method.section] = ("DONE", after.digest)
     return parse_document(set_statuses(new, changes), new.path) if changes else new

@@ -16,7 +16,7 @@ from codegen.document.rows import format_row
 from codegen.document.scaffold import IDENT
 from codegen.importers.prose import one_line, prose, quote, uncoded
 from codegen.importers.tasks import Group
-from codegen.plan.compose import METHOD_COLUMNS, STEP_COLUMNS, numbers, step_row, table_head
+from codegen.plan.compose import STEP_COLUMNS, numbers, step_row, table_head
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,7 @@ def _plan(groups: Sequence[Group], source: str, date: str) -> Iterator[str]:
         yield from (f"- purpose: {step.purpose}", f"- depends: {numbers(step.depends)}")
         yield from (f"- files: {', '.join(step.files) or '-'}", f"- checkpoints: {step.checkpoints}")
         yield from (f"- tests: {step.tests}", f"- rollback: {step.rollback}", f"- imported: from {source} on {date}")
-        yield from ("- tasks:", *(f"  - {task.line}" for task in group.tasks), "")
-        yield from (*table_head(METHOD_COLUMNS), "")
+        yield from ("- names: -", "- tasks:", *(f"  - {task.line}" for task in group.tasks), "")
 
 
 def _step(number: int, group: Group) -> Step:

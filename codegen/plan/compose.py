@@ -123,5 +123,5 @@ def numbers(depends: Sequence[int]) -> str:
 def step_row(step: Step, columns: Sequence[str] = STEP_COLUMNS) -> str:
     """The row of a step in the table of steps."""
     values = {"step": str(step.number), "title": step.title, "depends": numbers(step.depends)}
-    values |= {"status": step.status, "commit": step.commit or "-", "names": str(len(step.methods))}
+    values |= {"status": step.status, "commit": step.commit or "-", "names": str(step.names or "-")}
     return new_row([column.lower() for column in columns], values)

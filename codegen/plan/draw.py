@@ -64,7 +64,11 @@ def decision_drawing(document: Document) -> Drawing:
     for entry in document.entries:
         for ident in entry.decisions:
             if ident in document.decision_by_id:
-                add(ident, entry.id, f"{entry.number} {entry.name or entry.title}")
+                add(
+                    ident,
+                    entry.full_name if entry.folded else entry.number,
+                    f"{entry.number} {entry.name or entry.title}",
+                )
     return Drawing(nodes, tuple(edges))
 
 

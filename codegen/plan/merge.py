@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from codegen.document.edit import LineEdit, apply_edits
 from codegen.document.model import Document, Heading, Section, Step, Table
 from codegen.document.parse import parse_document
-from codegen.document.rows import EditError, bare, changed_row, table_at
-from codegen.plan.compose import STEP_COLUMNS, method_line, numbers, step_lines, step_row, table_head
+from codegen.document.recording import set_record
+from codegen.document.rows import EditError, bare, changed_row
+from codegen.plan.compose import STEP_COLUMNS, listed, numbers, step_lines, step_row, table_head
 from codegen.plan.draw import mermaid, step_drawing
 from codegen.plan.schedule import Schedule
 
@@ -23,13 +24,16 @@ def merge(document: Document, schedule: Schedule) -> str:
     chapter = next((s for s in document.sections if s.level == 2 and s.id == "6"), None)
     edits = [*_cells(document, schedule), *_hosted(document, schedule)]
     drawing = _drawing(document, schedule)
-    steps = [line for step in schedule.new for line in step_lines(step)]
+    steps = [line for step in (*schedule.reopened, *schedule.new) for line in step_lines(step)]
     if chapter is None:
         edits.append(_chapter(document, schedule, drawing, steps))
     else:
         edits += _graph(document, chapter, drawing)
         edits += _steps(document, chapter, schedule, steps)
     text = apply_edits(document, edits)
+    stale = {m.name: {"status": "STALE"} for _, m in schedule.stale if m.recorded and m.status != "STALE"}
+    if stale:
+        text = set_record(parse_document(text, document.path), stale)
     _verify(document, schedule, parse_document(text, document.path))
     return text
 
@@ -48,7 +52,7 @@ def _cells(document: Document, schedule: Schedule) -> list[LineEdit]:
         if field and match:
             edits.append(LineEdit(field.line, field.line, (f"{match.group(1)}{value}{match.group(3)}",)))
     for step, method in schedule.stale:
-        if method.status != "STALE":
+        if method.status != "STALE" and not method.recorded:
             cells.setdefault(method.line, {})["status"] = "STALE"
         if step.status == "DONE" and step.row_line:
             cells.setdefault(step.row_line, {})["status"] = "STALE"
@@ -57,11 +61,16 @@ def _cells(document: Document, schedule: Schedule) -> list[LineEdit]:
 
 
 def _hosted(document: Document, schedule: Schedule) -> list[LineEdit]:
-    edits: list[LineEdit] = []
+    """The lists of names of steps that take some in."""
+    more: dict[int, list[str]] = {}
     for number, method in schedule.hosted:
-        last = max(row.line for row in document.step_by_number[number].methods)
-        columns = table_at(document, last).columns
-        edits.append(LineEdit(last + 1, last, (method_line(method, columns),)))
+        more.setdefault(number, []).append(method.name)
+    edits: list[LineEdit] = []
+    for number, names in more.items():
+        step = document.step_by_number[number]
+        known = [method.name for method in step.methods]
+        field = step.fields["names"]
+        edits.append(LineEdit(field.line, field.line_end, (f"- names: {listed([*known, *names])}",)))
     return edits
 
 
@@ -137,7 +146,7 @@ def _headings(document: Document, chapter: Section) -> list[Heading]:
 
 def _steps(document: Document, chapter: Section, schedule: Schedule, steps: list[str]) -> list[LineEdit]:
     """Rows below the last row of the table of steps, headings at the end of the chapter."""
-    if not schedule.new:
+    if not steps:
         return []
     end = chapter.line_end + 1
     table = _table_of_steps(document, chapter)
@@ -151,9 +160,9 @@ def _steps(document: Document, chapter: Section, schedule: Schedule, steps: list
         # Nothing but blank lines between the table and the end of the chapter: one block does both.
         tail = [""] if end <= len(document.lines) and not steps[-1] else []
         return [LineEdit(last + 1, chapter.line_end, (*rows, "", *steps[:-1], *tail))]
-    if bare(document, last + 1).strip():
+    if rows and bare(document, last + 1).strip():
         rows.append("")
-    return [LineEdit(last + 1, last, tuple(rows)), _block(document, end, steps)]
+    return [*([LineEdit(last + 1, last, tuple(rows))] if rows else []), _block(document, end, steps)]
 
 
 def _table_of_steps(document: Document, chapter: Section) -> Table | None:
@@ -171,6 +180,7 @@ def _verify(old: Document, schedule: Schedule, new: Document) -> None:
         kept = seen is not None and seen.commit == step.commit and seen.title == step.title
         kept = kept and (step.number in stale_steps or seen.status == step.status)  # type: ignore[union-attr]
         rows = {(method.name, method.status, method.digest) for method in seen.methods} if seen else set()
+        rows |= {(row.item, row.status, row.digest) for row in new.record_rows}
         for method in step.methods:
             status = "STALE" if (step.number, method.name) in stale else method.status
             kept = kept and (method.name, status, method.digest) in rows
@@ -179,4 +189,4 @@ def _verify(old: Document, schedule: Schedule, new: Document) -> None:
     planned: dict[int, Step] = new.step_by_number
     for step in schedule.new:
         if step.number not in planned or len(planned[step.number].methods) != len(step.methods):
-            raise EditError(f"{old.path}: Step {step.number} would not be read back; mend Section 6 by hand")
+            raise EditError(f"{old.path}: Step {step.number} would not be read back; correct Section 6 by hand")

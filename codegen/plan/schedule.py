@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codegen.document.lint.steps import ancestors
 from codegen.document.model import Document, Entry, Step, StepMethod
@@ -22,7 +22,8 @@ SETTLED = ("DONE", "STALE", "IN_PROGRESS", "FAILED")
 
 @dataclass(frozen=True)
 class Schedule:
-    """`hosted` rows join steps that are not started; `depends` are the new lists of steps that lacked some."""
+    """`hosted` names join steps that are not started; `depends` are the new lists of steps that lacked some; `reopened`
+    are finished steps of which a name is stale, with those names."""
 
     graph: Dependencies
     new: tuple[Step, ...]
@@ -32,6 +33,7 @@ class Schedule:
     waves: tuple[tuple[int, ...], ...]
     overlaps: tuple[tuple[str, tuple[int, ...]], ...]
     circles: tuple[tuple[int, int], ...]
+    reopened: tuple[Step, ...] = ()
 
     @property
     def scheduled(self) -> tuple[str, ...]:
@@ -69,16 +71,30 @@ def schedule(
     )
     everything = [*document.steps, *new]
     waves = _waves({step.number: depends[step.number] for step in everything})
+    stale = tuple(stale_methods(document))
     return Schedule(
         graph=graph,
         new=new,
         hosted=tuple(hosted),
         depends={number: needs for number, needs in depends.items() if number in listed and needs != listed[number]},
-        stale=tuple(stale_methods(document)),
+        stale=stale,
         waves=waves,
         overlaps=tuple(_overlaps(everything, waves)),
         circles=tuple(_circles(needs, depends)),
+        reopened=tuple(_reopened(document, stale, module_path)),
     )
+
+
+def _reopened(
+    document: Document, stale: Sequence[tuple[Step, StepMethod]], module_path: Callable[[str], str]
+) -> Iterable[Step]:
+    """Finished steps as open ones again, with the names that are stale; the others stay done."""
+    for step in document.steps:
+        names = [method for each, method in stale if each is step]
+        if step.folded and names:
+            entries = [entry for method in names if (entry := document.entry_of(method))]
+            again = new_step(step.number, entries, step.depends, module_path)
+            yield replace(again, title=step.title, methods=tuple(names))
 
 
 def _members(document: Document, step: Step) -> list[str]:

@@ -97,10 +97,10 @@ def other_rows(before: Document | None, after: Document, own: Sequence[int]) -> 
     return changed
 
 
-def _state(step: Step) -> tuple[str, tuple[tuple[str, str, str, str], ...]]:
+def _state(step: Step) -> tuple[str, tuple[tuple[str, str, str], ...]]:
     """What a commit of another step may not change. That this one was begun meanwhile is no claim about its code, and
     the document is committed whole."""
-    methods = tuple((m.name, m.section, _claim(m.status), m.digest) for m in step.methods)
+    methods = tuple((m.name or m.section, _claim(m.status), m.digest) for m in step.methods)
     return _claim(step.status), methods
 
 

@@ -132,7 +132,7 @@ def _dependencies(target: Target) -> list[Entry]:
 
 def _dependency_lines(entries: list[Entry], document: Document, by_name: bool) -> Iterator[str]:
     if by_name:
-        yield from (f"- {entry.id} `{entry.full_name or entry.title}`" for entry in entries)
+        yield from (f"- {entry.number} `{entry.full_name or entry.title}`" for entry in entries)
         yield ""
         return
     module = ""
@@ -167,7 +167,7 @@ def _tree(entry: Entry, fence: Fence) -> ast.Module:
     try:
         return ast.parse(fence.code)
     except SyntaxError as error:
-        raise UsageError(f"entry {entry.id}: its fence is not Python: {error}; run `codegen lint`") from error
+        raise UsageError(f"entry {entry.number}: its fence is not Python: {error}; run `codegen lint`") from error
 
 
 def _class_signature(code: str, node: ast.ClassDef) -> list[str]:

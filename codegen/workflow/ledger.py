@@ -110,10 +110,10 @@ def taken_back(document: Document, number: int, before: Document | None) -> str:
     """The text with the step as it was in the document `before` its commit; NOT_STARTED where that did not have it."""
     step = find_step(document, number)
     old_step = before.step_by_number.get(number) if before else None
-    old = {(method.name, method.section): method for method in old_step.methods} if old_step else {}
+    old = {method.name or method.section: method for method in old_step.methods} if old_step else {}
     changes: dict[str, tuple[str, str | None]] = {}
     for method in step.methods:
-        was = old.get((method.name, method.section))
+        was = old.get(method.name or method.section)
         # work that was open before the commit is open no longer: the commit's files are gone
         done = was is not None and was.status == "DONE"
         changes[method_key(step, method)] = ("DONE", was.digest) if was and done else ("NOT_STARTED", "")

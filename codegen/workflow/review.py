@@ -59,7 +59,7 @@ def method_reviews(target: Target, git: Git) -> list[MethodReview]:
                 hunks[place.module.shown] = list(_hunks(target, git, place.module.shown))
             shown, diff = place.where, _diff_of(place, hunks[place.module.shown])
         fence = "\n".join(_fence_part(documented))
-        found.append(MethodReview(documented.full_name, documented.entry.id, fence, shown, diff))
+        found.append(MethodReview(documented.full_name, documented.entry.number, fence, shown, diff))
     return found
 
 

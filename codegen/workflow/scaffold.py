@@ -124,7 +124,7 @@ def _inserted(text: str, documented: Documented, order: list[Documented]) -> str
     lines = text.split("\n")
     owner = definition.owner
     if owner and owner not in present:
-        place = f"entry {documented.entry.id}"
+        place = f"entry {documented.entry.number}"
         raise UsageError(f"{place}: class {owner} does not exist in {documented.module}; do its step first")
     indent = _UNIT * (present[owner].node.col_offset // len(_UNIT) + 1) if owner else ""
     block = [f"{indent}{line}" if line else "" for line in source_of(documented)]
@@ -216,7 +216,7 @@ def _is_silent(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def _loud(node: ast.FunctionDef | ast.AsyncFunctionDef, documented: Documented) -> tuple[int, int, list[str]]:
     last = node.body[-1]
-    loud = f'raise NotImplementedError("{documented.entry.id} {documented.definition.name}")'
+    loud = f'raise NotImplementedError("{documented.entry.number} {documented.definition.name}")'
     return last.lineno - 1, last.lineno, [" " * last.col_offset + loud]
 
 

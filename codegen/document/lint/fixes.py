@@ -12,7 +12,10 @@ from codegen.document.model import (
     VERDICTS,
     Document,
 )
+from codegen.document.modern import modern
+from codegen.document.naming import renumbered
 from codegen.document.parse import parse_document
+from codegen.document.recording import sorted_record
 from codegen.document.review import withdrawn
 from codegen.document.rows import bare, changed_row
 
@@ -20,12 +23,16 @@ FIXED = ("DOC006", "DOC008", "DOC009", "DOC014", "DOC017", "REV001")
 
 
 def fix(document: Document) -> Document:
-    """The document with all of FIXED mended where there is one way to do it; nothing is written."""
+    """The document with all of FIXED corrected where there is one way to do it, in the present form, numbers
+    counted anew, references by number turned into names and the record in order; nothing is written."""
     for step in (_status_words, _title, _blanks, _tables, _repetitions):
         edits = step(document)
         if edits:
             document = parse_document(apply_edits(document, edits), document.path)
-    return parse_document(withdrawn(document), document.path)
+    document = parse_document(withdrawn(document), document.path)
+    for change in (modern, renumbered):
+        document = change(document)
+    return parse_document(sorted_record(document), document.path)
 
 
 def _status_words(document: Document) -> list[LineEdit]:
@@ -51,7 +58,11 @@ def _status_words(document: Document) -> list[LineEdit]:
         in_row(row.line, "status", row.status, STEP_STATUSES)
     for step in document.steps:
         for method in step.methods:
-            in_row(method.line, "status", method.status, METHOD_STATUSES)
+            if not method.recorded:
+                in_row(method.line, "status", method.status, METHOD_STATUSES)
+    for row in document.record_rows:
+        if row.status:
+            in_row(row.line, "status", row.status, METHOD_STATUSES)
     for approval in document.approvals:
         in_row(approval.line, "verdict", approval.verdict, VERDICTS)
     return edits

@@ -40,7 +40,9 @@ def _shape(document: Document, step: Step) -> Iterator[Finding]:
             message = f"Step {step.number} has a row and no heading, and the record has no name of it"
             yield finding(document, step.row_line, "PLAN010", message, f"Add `### Step {step.number}: {step.title}`.")
         elif step.names and _recorded_names(document, step) != step.names:
-            message = f"Step {step.number} had {step.names} names, the record has {_recorded_names(document, step)} of it"
+            message = (
+                f"Step {step.number} had {step.names} names, the record has {_recorded_names(document, step)} of it"
+            )
             fix = "Put the rows back, or take the names out with `codegen remove NAME`."
             yield finding(document, step.row_line, "PLAN014", message, fix)
         return

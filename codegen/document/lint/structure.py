@@ -136,7 +136,11 @@ def _statuses(document: Document) -> Iterator[Finding]:
             line = step.row_line or step.line
             yield from _word(document, line, step.status, STEP_STATUSES, "step status")
         for method in step.methods:
-            yield from _word(document, method.line, method.status, METHOD_STATUSES, "method status")
+            if not method.recorded:
+                yield from _word(document, method.line, method.status, METHOD_STATUSES, "method status")
+    for row in document.record_rows:
+        if row.status:
+            yield from _word(document, row.line, row.status, METHOD_STATUSES, "method status")
     for approval in document.approvals:
         yield from _word(document, approval.line, approval.verdict, VERDICTS, "verdict")
 

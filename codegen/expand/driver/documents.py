@@ -44,7 +44,7 @@ def preview(path: Path, section: str | None = None) -> Shown:
             report = expand_bytes(str(path), code.encode(), library, marks, options)
             findings += [replace(finding, line=finding.line + fence.line) for finding in report.findings]
             text = code if report.text is None else report.text
-            parts.append(f"#### {entry.id} `{entry.name}`\n```python\n{text.rstrip()}\n```\n")
+            parts.append(f"#### {entry.label}\n```python\n{text.rstrip()}\n```\n")
     return Shown("\n".join(parts), tuple(findings))
 
 
@@ -55,7 +55,7 @@ def pattern_index(path: Path) -> Shown:
     used: dict[str, list[str]] = {}
     for entry in document.entries:
         for id in _patterns(entry, marks):
-            used.setdefault(id, []).append(entry.id)
+            used.setdefault(id, []).append(entry.full_name if entry.folded else entry.number)
     rows = ["| Pattern | Used | In | Checks |", "|---|---|---|---|"]
     for id in sorted(used):
         places = ", ".join(dict.fromkeys(used[id]))
@@ -72,9 +72,10 @@ def _tools(path: Path) -> tuple[Library, Marks, Options]:
 def _entries(document: Document, section: str | None) -> list[Entry]:
     if section is None:
         return list(document.entries)
-    found = [entry for entry in document.entries if entry.id == section or entry.id.startswith(f"{section}.")]
+    one = document.entry(section)
+    found = [one] if one else [e for e in document.entries if e.number == section or e.number.startswith(f"{section}.")]
     if not found:
-        known = ", ".join(entry.id for entry in document.entries[:12])
+        known = ", ".join(dict.fromkeys(entry.number for entry in document.entries[:12]))
         raise UsageError(f"{document.path}: no entry {section} in Section 5; there are {known}")
     return found
 

@@ -85,7 +85,7 @@ def test_lines_of_the_model_are_lines_of_the_source() -> None:
     def at(line: int) -> str:
         return document.lines[line - 1].rstrip("\r\n")
 
-    entry = document.entry_by_id["5.1.2"]
+    entry = document.entry_by_number["5.1.2"]
     assert at(entry.line) == "#### 5.1.2 `parse`"
     assert at(entry.code_line).startswith("def parse")
     assert at(entry.fields["deps"].line) == "- deps: 5.1.1"
@@ -102,23 +102,25 @@ def test_lines_of_the_model_are_lines_of_the_source() -> None:
 
 def test_entry_fields_are_read() -> None:
     document = parse_document(CLEAN)
-    total = document.entry_by_id["5.2.2"]
+    total = document.entry_by_number["5.2.2"]
     assert total.full_name == "shop.till.Till.total"
     assert total.deps == ("5.2.1", "shop.money.Money")
     assert total.decisions == ("D-2",)
     assert total.errors == ()
     assert total.purpose == "The sum, rounded once."
     assert not total.full_specification
-    assert document.entry_by_id["5.2.3"].full_specification
-    assert document.entry_by_id["5.2.3"].name == "_check_lines"
+    assert document.entry_by_number["5.2.3"].full_specification
+    assert document.entry_by_number["5.2.3"].name == "_check_lines"
 
 
 @pytest.mark.parametrize("heading", ["_check_lines - Full Specification", "_check_lines: full specification (rules)"])
 def test_a_full_specification_has_its_name_with_or_without_backticks(heading: str) -> None:
     changed = CLEAN.replace("`_check_lines` - Full Specification", heading)
-    entry = parse_document(changed).entry_by_id["5.2.3"]
+    entry = parse_document(changed).entry_by_number["5.2.3"]
     assert (entry.name, entry.full_specification) == ("_check_lines", True)
-    assert parse_document(changed).entry_by_id["5.2.3"].digest == parse_document(CLEAN).entry_by_id["5.2.3"].digest
+    assert (
+        parse_document(changed).entry_by_number["5.2.3"].digest == parse_document(CLEAN).entry_by_number["5.2.3"].digest
+    )
 
 
 @pytest.mark.parametrize("name", HANDMADE)
@@ -142,7 +144,7 @@ def test_a_generated_document_is_read_as_it_was_written(seed: int) -> None:
     made = generated(seed)
     document = parse_document(made.text)
     assert {d.id: d.title for d in document.decisions} == made.decisions
-    assert {e.id: (e.name, e.deps) for e in document.entries} == made.entries
+    assert {e.number: (e.name, e.deps) for e in document.entries} == made.entries
     assert {s.number: (s.title, s.status) for s in document.steps} == made.steps
     assert [(s.number, m.name, m.section, m.status) for s in document.steps for m in s.methods] == made.methods
     assert not document.problems
@@ -167,7 +169,7 @@ def test_structure_in_fences_quotes_and_comments_is_not_read() -> None:
         document = parse_document(HANDMADE[name])
         assert "T-9" not in [todo.id for todo in document.todos]
         assert 9 not in document.step_by_number
-        assert "5.9.1" not in document.entry_by_id
+        assert "5.9.1" not in document.entry_by_number
         assert "D-9" not in document.decision_by_id
 
 
@@ -200,7 +202,7 @@ def test_a_table_right_after_a_list_is_read() -> None:
 
 
 def test_digests_are_the_same_everywhere() -> None:
-    digests = {entry.id: entry.digest for entry in parse_document(CLEAN).entries}
+    digests = {entry.number: entry.digest for entry in parse_document(CLEAN).entries}
     assert digests["5.1.1"] == "32dbb969"
     assert digests["5.1.2"] == "67846cd2"
 
@@ -224,7 +226,7 @@ def test_digests_are_the_same_everywhere() -> None:
 def test_a_digest_covers_code_errors_and_dependencies(old: str, new: str, changes: bool) -> None:
     assert old in CLEAN
     before, after = parse_document(CLEAN), parse_document(CLEAN.replace(old, new))
-    assert (before.entry_by_id["5.1.1"].digest != after.entry_by_id["5.1.1"].digest) is changes
+    assert (before.entry_by_number["5.1.1"].digest != after.entry_by_number["5.1.1"].digest) is changes
 
 
 def test_renumbering_changes_no_digest() -> None:
@@ -239,7 +241,7 @@ def test_renumbering_changes_no_digest() -> None:
 
 def test_a_full_specification_digest_covers_its_rules() -> None:
     changed = parse_document(CLEAN.replace("every line is above zero", "every line is zero"))
-    assert changed.entry_by_id["5.2.3"].digest != parse_document(CLEAN).entry_by_id["5.2.3"].digest
+    assert changed.entry_by_number["5.2.3"].digest != parse_document(CLEAN).entry_by_number["5.2.3"].digest
 
 
 def test_reading_in_pieces_is_the_same_as_reading_at_once() -> None:

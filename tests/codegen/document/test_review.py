@@ -21,34 +21,46 @@ def _approved(text: str, *items: str) -> str:
 
 def test_subjects_come_top_down() -> None:
     ids = list(subjects(parse_document(CLEAN)))
-    assert ids == ["1.1", "1.2", "2", "D-1", "D-2", "4", "5.1.1", "5.1.2", "5.2.1", "5.2.2", "5.2.3"]
+    assert ids == [
+        "1 Problem",
+        "1 Goals",
+        "2",
+        "D-1",
+        "D-2",
+        "4",
+        "shop.money.Money",
+        "shop.money.parse",
+        "shop.till.Till",
+        "shop.till.Till.total",
+        "shop.till._check_lines",
+    ]
 
 
 def test_an_approval_is_recorded_with_reviewer_date_and_digest() -> None:
     document = parse_document(_approved(CLEAN, "D-1", "5.1.1"))
     rows = {a.item: (a.verdict, a.reviewer, a.date) for a in document.approvals}
-    assert rows == {"D-1": ("APPROVED", "Ann", "2026-01-10"), "5.1.1": ("APPROVED", "Ann", "2026-01-10")}
-    assert [s.id for s in unapproved(document, ["D-1", "5.1.1", "5.1.2"])] == ["5.1.2"]
+    assert rows == {"D-1": ("APPROVED", "Ann", "2026-01-10"), "shop.money.Money": ("APPROVED", "Ann", "2026-01-10")}
+    assert [s.id for s in unapproved(document, ["D-1", "shop.money.Money", "shop.money.parse"])] == ["shop.money.parse"]
     last = document.log[-1]
     assert (last.round, last.date, last.asked) == ("2", "2026-01-10", "review by Ann: approved")
-    assert (last.changed, last.decisions) == ("5.1.1", "D-1")
+    assert (last.changed, last.decisions) == ("shop.money.Money", "D-1")
 
 
 def test_approvals_of_one_reviewer_and_day_are_one_round() -> None:
     text = _approved(_approved(CLEAN, "D-1"), "D-2", "5.1")
     document = parse_document(text)
     assert len(document.log) == 2
-    assert (document.log[-1].changed, document.log[-1].decisions) == ("5.1.1, 5.1.2", "D-1, D-2")
+    assert (document.log[-1].changed, document.log[-1].decisions) == ("shop.money.Money, shop.money.parse", "D-1, D-2")
 
 
 def test_a_changed_decision_takes_back_what_follows_it() -> None:
     text = _approved(CLEAN, "1", "2", "3", "4", "5")
     assert unapproved(parse_document(text)) == []
     changed = text.replace("- outcome: the till", "- outcome: the caller")
-    assert [s.id for s in unapproved(parse_document(changed))] == ["D-2", "5.2.2"]
+    assert [s.id for s in unapproved(parse_document(changed))] == ["D-2", "shop.till.Till.total"]
     marked = withdrawn(parse_document(changed))
     rows = {a.item: a.verdict for a in parse_document(marked).approvals}
-    assert [item for item, verdict in rows.items() if verdict == "NEEDS_REVIEW"] == ["D-2", "5.2.2"]
+    assert [item for item, verdict in rows.items() if verdict == "NEEDS_REVIEW"] == ["D-2", "shop.till.Till.total"]
     assert len(changed_lines(changed, marked)[0]) == 2
 
 
@@ -78,7 +90,11 @@ def test_a_verdict_decides_a_proposed_decision() -> None:
 def test_names_of_subjects() -> None:
     document = parse_document(CLEAN)
     assert [s.id for s in select(document, ["3"])] == ["D-1", "D-2"]
-    assert [s.id for s in select(document, ["5.1", "Till.total"])] == ["5.1.1", "5.1.2", "5.2.2"]
+    assert [s.id for s in select(document, ["5.1", "Till.total"])] == [
+        "shop.money.Money",
+        "shop.money.parse",
+        "shop.till.Till.total",
+    ]
     with pytest.raises(UsageError, match="'9' is no decision, section or method"):
         select(document, ["9"])
 

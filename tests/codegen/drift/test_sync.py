@@ -144,13 +144,13 @@ def test_what_only_the_document_has_is_left_to_the_author(project: Project) -> N
 
 def test_the_digest_of_a_done_method_is_taken_again_with_its_text(project: Project) -> None:
     document = parse_document(project.section)
-    old = {entry.id: entry.digest for entry in document.entries}
+    old = {entry.number: entry.digest for entry in document.entries}
     project.change_section("| 5.1.5 | DONE | - |", f"| 5.1.5 | DONE | {old['5.1.5']} |")
     project.change_code("parcels: list[Parcel]) -> float", "parcels: list[Parcel]) -> int")
     project.write()
     new = parse_document(propose(parse_document(project.section), Code(project.root)).text)
     row = new.steps[0].methods[1]
-    assert row.digest == new.entry_by_id["5.1.5"].digest != old["5.1.5"]
+    assert row.digest == new.entry_by_number["5.1.5"].digest != old["5.1.5"]
 
 
 def test_a_method_that_was_stale_before_stays_stale(project: Project) -> None:
@@ -162,7 +162,7 @@ def test_a_method_that_was_stale_before_stays_stale(project: Project) -> None:
 
 
 def test_compact_leaves_signature_annotations_and_raises_of_what_is_done(project: Project) -> None:
-    before = parse_document(project.section).entry_by_id["5.1.3"].digest
+    before = parse_document(project.section).entry_by_number["5.1.3"].digest
     row = "| `weigh` | 5.1.5 | DONE | - |\n"
     project.change_section(row, f"{row}| `Shelf.put` | 5.1.3 | DONE | {before} |\n")
     project.write()
@@ -191,7 +191,7 @@ def test_compact_leaves_what_is_stale_or_not_done_as_its_author_wrote_it(project
         project.write()
         document = parse_document(project.section, project.root / "design" / "shelf.md")
         compact = propose(document, Code(project.root), compact=True).text
-        assert parse_document(compact).entry_by_id["5.1.3"].code == document.entry_by_id["5.1.3"].code
+        assert parse_document(compact).entry_by_number["5.1.3"].code == document.entry_by_number["5.1.3"].code
         project.section = section
 
 

@@ -90,7 +90,7 @@ def test_a_failure_needs_a_kind_and_is_recorded(pantry: Pantry) -> None:
     with pytest.raises(Exception, match="FAILED needs a reason and a kind"):
         tools(pantry).set_status(1, "FAILED")
     reply = tools(pantry).set_status(1, "FAILED", kind="design-gap", reason="no jar")
-    assert reply["revise"] == ("D-1", "5.1.1", "5.1.2")
+    assert reply["revise"] == ("D-1", "pantry.jar.Jar", "pantry.jar.fill")
     assert pantry.statuses()[1] == "FAILED"
 
 

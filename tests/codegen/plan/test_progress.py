@@ -44,7 +44,7 @@ def test_a_document_is_done_when_all_steps_are_and_nothing_is_unplanned() -> Non
     document = parse_document(CLEAN)
     text = document.text
     for entry in ("5.2.1", "5.2.2", "5.2.3"):
-        text = set_method_status(parse_document(text), 2, entry, "DONE", document.entry_by_id[entry].digest)
+        text = set_method_status(parse_document(text), 2, entry, "DONE", document.entry_by_number[entry].digest)
     text = set_step_status(parse_document(text), 2, "DONE")
     assert progress(parse_document(text)).done
     more = "#### 5.2.4 `Till.close`\n\n```python\ndef close(self): ...\n```\n\n## 6. Plan"
@@ -106,6 +106,6 @@ def test_labels_cannot_break_a_drawing() -> None:
 def test_drawings_of_methods_modules_and_decisions() -> None:
     document = parse_document(CLEAN)
     graph = dependencies(document)
-    assert "n5_1_1 --> n5_2_1" in mermaid(method_drawing(graph))
+    assert "nshop_money_Money --> nshop_till_Till" in mermaid(method_drawing(graph))
     assert mermaid(module_drawing(graph)).endswith("    m1 --> m2\n")
     assert "nD_2 --> n5_2_2" in mermaid(decision_drawing(document))

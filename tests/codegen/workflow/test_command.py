@@ -72,7 +72,7 @@ def test_a_review_is_shown_and_recorded_under_the_name_git_knows(here: Pantry, c
 def test_fail_prints_what_to_revise(here: Pantry, capsys: Output) -> None:
     assert main(["step", "fail", "1", "--kind", "design-gap", "--reason", "no lids"]) == 0
     out = capsys.readouterr().out
-    assert "revise: D-1, 5.1.1, 5.1.2" in out and "becomes stale: Step 2, Step 3" in out
+    assert "revise: D-1, pantry.jar.Jar, pantry.jar.fill" in out and "becomes stale: Step 2, Step 3" in out
 
 
 def test_log_lists_checks_and_fills_the_column(here: Pantry, capsys: Output) -> None:

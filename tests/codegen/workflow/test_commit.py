@@ -42,7 +42,7 @@ def test_the_message_has_title_purpose_and_trailers(pantry: Pantry) -> None:
     assert pantry.git.run("log", "-1", "--format=%B").strip() == (
         "Step 1: Jars\n\nwhat everything else holds\n\n"
         "Design-Doc: design/pantry.md\nStep: 1\nDoc-Version: 0.2\nStep-Review: none\n"
-        "Unapproved: D-1, 5.1.1, 5.1.2"
+        "Unapproved: D-1, pantry.jar.Jar, pantry.jar.fill"
     )
 
 
@@ -50,7 +50,7 @@ def test_the_statuses_flip_in_the_same_commit(pantry: Pantry) -> None:
     complete(pantry, 1)
     before, after = (pantry.git.show(commit, "design/pantry.md") for commit in ("HEAD~1", "HEAD"))
     assert before and "| 1 | Jars | - | NOT_STARTED |" in before and "5.1.2 | NOT_STARTED | -" in before
-    digest = pantry.document.entry_by_id["5.1.2"].digest
+    digest = pantry.document.entry_by_number["5.1.2"].digest
     assert after and "| 1 | Jars | - | DONE |" in after and f"5.1.2 | DONE | {digest} |" in after
 
 

@@ -34,7 +34,7 @@ def approved(document_text: str, *items: str) -> str:
 
 
 def test_starting_changes_the_rows_of_the_step_only() -> None:
-    text = approved(DOCUMENT, "D-1", "5.1.1", "5.1.2")
+    text = approved(DOCUMENT, "D-1", "pantry.jar.Jar", "pantry.jar.fill")
     assert changed_lines(started(parse_document(text), 1), text) == [
         "-| 1 | Jars | - | NOT_STARTED | - |",
         "+| 1 | Jars | - | IN_PROGRESS | - |",
@@ -46,7 +46,7 @@ def test_starting_changes_the_rows_of_the_step_only() -> None:
 
 
 def test_a_step_that_is_not_approved_is_refused() -> None:
-    text = approved(DOCUMENT, "5.1.1", "5.1.2")
+    text = approved(DOCUMENT, "pantry.jar.Jar", "pantry.jar.fill")
     with pytest.raises(NotReady, match="Step 1: not approved: D-1; run `codegen review next`"):
         started(parse_document(text), 1)
 
@@ -54,7 +54,7 @@ def test_a_step_that_is_not_approved_is_refused() -> None:
 def test_starting_unreviewed_is_recorded_in_the_iteration_log() -> None:
     row = parse_document(started(PLAIN, 1, unreviewed=True)).log[-1]
     assert (row.round, row.asked) == ("2", "Step 1 was started before its review")
-    assert set(row.changed.split(", ")) == {"D-1", "5.1.1", "5.1.2"}
+    assert set(row.changed.split(", ")) == {"D-1", "pantry.jar.Jar", "pantry.jar.fill"}
 
 
 def test_a_step_waits_for_those_it_depends_on() -> None:
