@@ -77,7 +77,7 @@ def _name_of(node: ast.stmt) -> str:
         return node.target.id
     if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
         return node.targets[0].id
-    return node.name.id if isinstance(node, getattr(ast, "TypeAlias", ())) else ""
+    return ""
 
 
 def _first_line(node: ast.stmt) -> int:

@@ -186,8 +186,10 @@ def set_log_row(document: Document, line: int, changed: str, decisions: str) -> 
 
 
 def set_approvals(document: Document, rows: Mapping[str, Mapping[str, str]]) -> str:
-    """Record verdicts: item → verdict, reviewer, date, digest. A row of a review record of the old form is changed where
-    it is; all others go into the record."""
+    """Record verdicts: item → verdict, reviewer, date, digest.
+
+    A row of a review record of the old form is changed where it is; all others go into the record.
+    """
     edits: list[LineEdit] = []
     recorded: dict[str, dict[str, str]] = {}
     old = {approval.line for approval in document.old_approvals}

@@ -187,9 +187,8 @@ def _verify(old: Document, new: Document, chosen: Sequence[Entry]) -> None:
         for name, contract in entry.contracts.items():
             seen = new.entry_by_name.get(name)
             if seen is None or not seen.folded or seen.contracts.get(name) != contract:
-                raise EditError(
-                    f"{old.path}:{entry.line}: folding would change what {entry.label} says of `{name}`; fold it by hand"
-                )
+                message = f"folding would change what {entry.label} says of `{name}`; fold it by hand"
+                raise EditError(f"{old.path}:{entry.line}: {message}")
             if after[seen.id] != before[entry.id]:
                 raise EditError(f"{old.path}:{entry.line}: folding would make {name} {after[seen.id]}")
         subject = judged.get(entry.id)

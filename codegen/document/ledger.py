@@ -87,8 +87,11 @@ def read_record(outline: Outline) -> tuple[RecordRow, ...]:
     table = table_below(outline, outline.titled(RECORD), "item", "status", "verdict")
     found: list[RecordRow] = []
     for row in rows_of(table):
-        item, *cells = (clean_name(cell) for cell in cells_of(table, row, *RECORD_COLUMNS))
-        found.append(RecordRow(item, *("" if cell.lower() in NOTHING else cell for cell in cells), line=row.line))
+        cells = [clean_name(cell) for cell in cells_of(table, row, *RECORD_COLUMNS)]
+        values = {
+            name: "" if cell.lower() in NOTHING else cell for name, cell in zip(RECORD_COLUMNS, cells, strict=True)
+        }
+        found.append(RecordRow(**values, line=row.line))
     return tuple(found)
 
 

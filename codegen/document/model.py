@@ -156,8 +156,8 @@ class Decision:
 class Module:
     """A heading of Section 5 that says which module the entries below it belong to.
 
-    With `fences` the module is folded: they hold the stubs of its names, `fields` what is said of all of them and `notes`
-    what is said of one name only, by its name inside the module. `line_end` is the last line before the next heading.
+    With `fences` the module is folded: they hold the stubs of its names, `fields` what is said of all of them and
+    `notes` what is said of one name only, by its name inside the module. `line_end` is the last line before the next heading.
     """
 
     id: str
@@ -190,11 +190,11 @@ class Entry:
 
     `id` is its identity: the full dotted name, or the title where the heading names nothing. `number` is what a reader
     sees and is never a key; of a folded entry it is that of its module. `name` is as written in the heading (without
-    backticks and call brackets). `code` is the text of all Python fences, one after another; `code_line` the source line
-    of its first line (0 without a fence).
+    backticks and call brackets). `code` is the text of all Python fences, one after another; `code_line` the source
+    line of its first line (0 without a fence).
 
-    `contracts` holds, by full name, the digest of what each name it defines promises to a caller. `digest` is, of an open
-    entry, over what its text says (name, dependencies, errors and code, of a Full Specification its rules too), of a
+    `contracts` holds, by full name, the digest of what each name it defines promises to a caller. `digest` is, of an
+    open entry, over what its text says (name, dependencies, errors and code, of a Full Specification its rules too), of a
     folded one its contract; `seal`, of an open one, is over all that it says, for a review. None of them changes when a
     Markdown formatter passes over the document.
     """
@@ -324,7 +324,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Approval:
-    """Who judged what, and the digest of the text that was judged; `item` is an identity, never a number of Section 5."""
+    """Who judged what, and the digest of the text that was judged; `item` is an identity, never a number."""
 
     item: str
     verdict: str

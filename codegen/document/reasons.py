@@ -57,7 +57,7 @@ def _place(text: str) -> str:
 
 
 def _places(entry: Entry) -> tuple[str, ...]:
-    """The texts by which `affects:` may mean an entry: its number and those above it, its packages, module and names."""
+    """The texts by which `affects:` may mean an entry: its number and those above, its packages, module and names."""
     parts = entry.number.split(".")
     numbers = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
     package = entry.module.split(".")

@@ -60,9 +60,9 @@ def _status_words(document: Document) -> list[LineEdit]:
         for method in step.methods:
             if not method.recorded:
                 in_row(method.line, "status", method.status, METHOD_STATUSES)
-    for row in document.record_rows:
-        if row.status:
-            in_row(row.line, "status", row.status, METHOD_STATUSES)
+    for known in document.record_rows:
+        if known.status:
+            in_row(known.line, "status", known.status, METHOD_STATUSES)
     for approval in document.approvals:
         in_row(approval.line, "verdict", approval.verdict, VERDICTS)
     return edits
