@@ -157,7 +157,8 @@ class Module:
     """A heading of Section 5 that says which module the entries below it belong to.
 
     With `fences` the module is folded: they hold the stubs of its names, `fields` what is said of all of them and
-    `notes` what is said of one name only, by its name inside the module. `line_end` is the last line before the next heading.
+    `notes` what is said of one name only, by its name inside the module. `line_end` is the last line before the next
+    heading.
     """
 
     id: str
@@ -194,9 +195,9 @@ class Entry:
     line of its first line (0 without a fence).
 
     `contracts` holds, by full name, the digest of what each name it defines promises to a caller. `digest` is, of an
-    open entry, over what its text says (name, dependencies, errors and code, of a Full Specification its rules too), of a
-    folded one its contract; `seal`, of an open one, is over all that it says, for a review. None of them changes when a
-    Markdown formatter passes over the document.
+    open entry, over what its text says (name, dependencies, errors and code, of a Full Specification its rules too), of
+    a folded one its contract; `seal`, of an open one, is over all that it says, for a review. None of them changes when
+    a Markdown formatter passes over the document.
     """
 
     id: str

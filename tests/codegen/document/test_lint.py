@@ -247,5 +247,5 @@ def test_the_reference_lists_every_code() -> None:
     reference = (Path(__file__).parents[3] / "docs" / "documents.md").read_text(encoding="utf-8")
     rows = reference.partition("| Code | Severity | Meaning |\n|---|---|---|\n")[2].splitlines()
     assert rows == [f"| {code} | {severity} | {meaning} |" for code, (severity, meaning) in CODES.items()]
-    fixed = reference.partition("`--fix` mends ")[2].partition("\n")[0]
+    fixed = reference.partition("`--fix` corrects ")[2].partition("\n\n")[0]
     assert all(code in fixed for code in FIXED)

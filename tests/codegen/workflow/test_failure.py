@@ -27,7 +27,7 @@ def test_a_design_gap_names_decisions_and_the_steps_built_on_it(pantry: Pantry) 
     assert failure.dependents == (
         "pantry.jar.fill",
         "pantry.shelf.Shelf",
-        "pantry.shelf.Shelf.put",
+        "pantry.shelf.Shelf.weight",
         "pantry.report.report",
     )
     assert failure.stale_steps == (2, 3)
@@ -51,6 +51,6 @@ def test_the_failure_is_in_the_ledger_and_approvals_are_taken_back(pantry: Pantr
     )
     assert {a.item: a.verdict for a in new.approvals} == {
         "D-1": "NEEDS_REVIEW",
-        "5.1.1": "NEEDS_REVIEW",
-        "5.1.2": "APPROVED",
+        "pantry.jar.Jar": "NEEDS_REVIEW",
+        "pantry.jar.fill": "APPROVED",
     }
