@@ -8,6 +8,7 @@ configuration errors and `simulate` take neither torch nor Ray.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import sys
@@ -171,7 +172,7 @@ def _replay(args: argparse.Namespace) -> int:
 
 def _verify(args: argparse.Namespace) -> int:
     from roll_ts.observe.journal import JournalError
-    from roll_ts.runtime.verify import LOGPROB_LIMIT, LOGPROB_SHARE, logprob_figures, replay_turns
+    from roll_ts.runtime.verify import LOGPROB_SHARE, logprob_figures, replay_turns
 
     steps = logprob_figures(_journal(args.folder))
     config = _load(args.folder / "config.yaml", [])
@@ -182,7 +183,7 @@ def _verify(args: argparse.Namespace) -> int:
     good = bool(replayed) and all(turn.same for turn in replayed) and bool(steps) and all(step.ok for step in steps)
     if args.json:
         turns = [{"turn": str(turn), "same": turn.same} for turn in replayed]
-        print(json.dumps({"ok": good, "turns": turns, "steps": [vars(step) | {"ok": step.ok} for step in steps]}))
+        print(json.dumps({"ok": good, "turns": turns, "steps": [dataclasses.asdict(step) | {"ok": step.ok} for step in steps]}))
         return 0 if good else 1
     print("greedy turns that moved between ranks, generated again without the move:")
     for turn in replayed:
@@ -190,11 +191,12 @@ def _verify(args: argparse.Namespace) -> int:
     if not replayed:
         print("  none moved with a token before and after; ask for more episodes in replay_check")
     print(
-        f"|rollout log-prob - trainer log-prob| at most {LOGPROB_LIMIT:g} "
+        "|rollout log-prob - trainer log-prob| within what the number formats allow, "
         f"over at least {LOGPROB_SHARE:.0%} of the trained tokens:"
     )
     for step in steps:
-        figures = f"n {step.n:6d} ({step.share:4.0%})  max {step.max:.1e}  p99 {step.p99:.1e}"
+        largest = f"max {step.max:.1e} of {step.allowed.largest:.0e}"
+        figures = f"n {step.n:6d} ({step.share:4.0%})  {largest}  p99 {step.p99:.1e} of {step.allowed.p99:.0e}"
         print(f"  step {step.version:3d}  {figures}  {'ok' if step.ok else 'NOT OK'}")
     return 0 if good else 1
 

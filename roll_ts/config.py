@@ -105,20 +105,23 @@ class EngineOptions:
 
 @dataclass(frozen=True)
 class TrainerOptions(TrainerConfig):
-    """`TrainerConfig`, its model left to `model`; `resume` is a checkpoint folder to go on from (R28)."""
+    """`TrainerConfig`, its model left to `model` and the engines' format to `engine.dtype`; `resume` is a checkpoint
+    folder to go on from (R28)."""
 
     model: str = field(default="", init=False)
+    rollout_dtype: Literal["float32", "bfloat16", "float16"] = field(default="float32", init=False)
     resume: str | None = None
 
 
 @dataclass(frozen=True)
 class WeightOptions:
     """How weights go from trainer to engines, and the canary that proves them: `canary_tokens` greedy tokens whose
-    log-probs may differ by at most `canary_tolerance` nats (R19)."""
+    log-probs may differ by at most `canary_tolerance` nats (R19; null: by the coarser number format of engine and trainer,
+    0.001 in float32, 0.02 in float16, 0.15 in bfloat16; see `roll_ts.trainers.tolerance`)."""
 
     transport: Literal["broadcast", "object_store"] = "broadcast"
     canary_tokens: int = 8
-    canary_tolerance: float = 1e-3
+    canary_tolerance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,11 @@ class RayOptions:
     log_to_driver: bool = False
 
 
+# The digest proves which weights a rank received; the canary proves that it computes with them. So it may be as coarse as
+# the 99th percentile of a model of some twenty layers, and a larger model may ask for more.
+_CANARY = {"float32": 1e-3, "float16": 0.02, "bfloat16": 0.15}
+
+
 @dataclass(frozen=True)
 class RunConfig:
     """One run. `steps` optimizer steps; `out` is the run folder (null: runs/<name>-<policy>-<seed>)."""
@@ -184,6 +192,12 @@ class RunConfig:
         """The run folder."""
         return Path(self.out or f"runs/{self.name}-{self.policy}-{self.seed}")
 
+    @property
+    def canary_tolerance(self) -> float:
+        """Allowed canary gap, nats."""
+        said = self.weights.canary_tolerance
+        return max(_CANARY[self.engine.dtype], _CANARY[self.trainer.dtype]) if said is None else said
+
     def settings(self) -> Settings:
         """What the scheduler core is told."""
         roll, back = self.rollout, self.recovery
@@ -201,7 +215,7 @@ class RunConfig:
             evaluation_episodes=self.evaluation.episodes,
             evaluation_seed=self.evaluation.first_seed,
             checkpoint_every=back.checkpoint_every,
-            canary_tolerance=self.weights.canary_tolerance,
+            canary_tolerance=self.canary_tolerance,
             max_restarts_per_rank=back.max_restarts_per_rank,
             max_replacements_per_member=back.max_replacements_per_member,
             sync_retries=back.sync_retries,

@@ -199,6 +199,7 @@ def _figures(report: dict[str, Any]) -> dict[str, float]:
     check, seconds, staleness = report["logprob_check"], report["seconds"], report["staleness"]
     flat = {name: float(value) for name, value in report.items() if isinstance(value, int | float)}
     flat |= {f"logprob_{name}": float(check[name]) for name in ("n", "share", "max", "p99")}
+    flat |= {f"logprob_allowed_{name}": float(bound) for name, bound in check["tolerance"].items()}
     flat |= {f"seconds_{name}": float(value) for name, value in seconds.items()}
     return flat | {f"staleness_{lag}": float(tokens) for lag, tokens in staleness.items()}
 

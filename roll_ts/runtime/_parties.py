@@ -158,7 +158,8 @@ class TrainerParty:
     async def start(self) -> None:
         """Start the group and publish its first version."""
         fields = {f.name: getattr(self.config.trainer, f.name) for f in dataclasses.fields(TrainerConfig)}
-        trainer = TrainerConfig(**fields | {"model": str(self.model)})
+        own = {"model": str(self.model), "rollout_dtype": self.config.engine.dtype}
+        trainer = TrainerConfig(**fields | own)
         self.actors = start_trainers(self.config, trainer)
         port = await self.actors[0].host_group.remote()
         await self.ask("boot", port, self.config.trainer.resume)

@@ -16,8 +16,8 @@ from roll_ts.core.alphabet import TrainingFinished
 from roll_ts.engines.protocol import Failed, Finished, Request, RolloutEngine, Sampling
 from roll_ts.observe.journal import Journal
 from roll_ts.runtime.sample_store import TurnRecord, read_turns
+from roll_ts.trainers.tolerance import Tolerance
 
-LOGPROB_LIMIT = 1e-4
 LOGPROB_SHARE = 0.3
 _REPLAY_S = 120.0
 
@@ -52,11 +52,13 @@ class LogprobFigures:
     share: float
     max: float
     p99: float
+    allowed: Tolerance
 
     @property
     def ok(self) -> bool:
-        """Within the limit, over enough tokens."""
-        return self.max <= LOGPROB_LIMIT and self.share >= LOGPROB_SHARE
+        """Within the bounds, over enough tokens."""
+        near = self.max <= self.allowed.largest and self.p99 <= self.allowed.p99
+        return near and self.share >= LOGPROB_SHARE
 
 
 def moved_turns(folder: Path) -> dict[int, list[TurnRecord]]:
@@ -107,6 +109,7 @@ def logprob_figures(journal: Journal) -> list[LogprobFigures]:
             entry.event.figures["logprob_share"],
             entry.event.figures["logprob_max"],
             entry.event.figures["logprob_p99"],
+            Tolerance(entry.event.figures["logprob_allowed_p99"], entry.event.figures["logprob_allowed_largest"]),
         )
         for entry in journal.entries
         if isinstance(entry.event, TrainingFinished) and "logprob_n" in entry.event.figures

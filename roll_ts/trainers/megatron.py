@@ -26,6 +26,7 @@ from roll_ts.trainers.memory import Parking, return_to_system
 from roll_ts.trainers.protocol import ALL_PARTS, EARLY_PARTS, LogprobCheck, Part, TrainerConfig, TrainReport
 from roll_ts.trainers.report import make_report
 from roll_ts.trainers.sample import Sample
+from roll_ts.trainers.tolerance import tolerance
 
 
 class MegatronTrainer:
@@ -49,6 +50,8 @@ class MegatronTrainer:
         self.config, self.rank, self.world_size = config, rank, world_size
         self._arch = read_architecture(config.model)
         self._arch.check_tensor_parallel(config.tensor_parallel)
+        dtypes = (config.dtype, config.rollout_dtype)
+        self._tolerance = tolerance(dtypes, self._arch.layers, config.logprob_tolerance)
         self._version = 0
         self._released: set[Part] = set()
         self._open = True
@@ -231,7 +234,7 @@ class MegatronTrainer:
     def _check_logprobs(self, samples: Sequence[Sample], found: dict[int, NDArray[np.float32]]) -> LogprobCheck:
         ours = [found[i] for i in range(len(samples))]
         compare = check_logprobs if self.config.strict_logprobs else compare_logprobs
-        return compare(samples, ours, self._version, self.config.logprob_tolerance)
+        return compare(samples, ours, self._version, self._tolerance)
 
     def _check_samples(self, samples: Sequence[Sample]) -> None:
         generated = sum(s.generated for s in samples)

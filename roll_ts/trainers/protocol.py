@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
 from roll_ts.trainers.sample import Sample
+from roll_ts.trainers.tolerance import Tolerance
 
 if TYPE_CHECKING:
     import torch
@@ -42,9 +43,9 @@ class TrainerConfig:
     weight_level, over the tokens of weight_source; reject_level with reject_low and reject_high: what counts nothing,
     see `algorithms.corrections`. kl_weight, kl_estimator: distance to the first weights; entropy_weight: bonus.
 
-    logprob_tolerance: largest |rollout - trainer| log-prob difference on tokens sampled with the current version;
-    beyond it `train` raises, or only reports when strict_logprobs is false. spill_folder: where `release` puts host
-    memory.
+    logprob_tolerance: bound of the |rollout - trainer| log-prob difference on tokens sampled with the current version
+    (None: derived from dtype and rollout_dtype, see `tolerance`); beyond it `train` raises, or only reports when
+    strict_logprobs is false. spill_folder: where `release` puts host memory.
     """
 
     model: str
@@ -81,7 +82,8 @@ class TrainerConfig:
     tensor_parallel: int = 1
     distributed_optimizer: bool = False
     dtype: Literal["float32", "bfloat16"] = "float32"
-    logprob_tolerance: float = 1e-4
+    rollout_dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    logprob_tolerance: float | None = None
     strict_logprobs: bool = True
     spill_folder: str | None = None
     seed: int = 0
@@ -145,7 +147,7 @@ class TrainerConfig:
                 for name, allowed in _CHOICES.items()
             ),
             ("tensor_parallel", self.tensor_parallel >= 1, "at least 1"),
-            ("logprob_tolerance", self.logprob_tolerance > 0, "positive"),
+            ("logprob_tolerance", self.logprob_tolerance is None or self.logprob_tolerance > 0, "null or positive"),
             ("timeout_s", self.timeout_s > 0, "positive"),
         ]
         return [(key, getattr(self, key), must) for key, ok, must in checks if not ok]
@@ -173,25 +175,25 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 class LogprobCheck:
     """|rollout log-prob - trainer log-prob| over the trained tokens sampled with the trainer's own version.
 
-    n: compared tokens; share: n / trained tokens of the batch; max and p99 in nats (0 when n is 0); worst
-    names the trajectory and position of max.
+    n: compared tokens; share: n / trained tokens of the batch; max and p99 in nats (0 when n is 0), and what bounds
+    them; worst names the trajectory and position of max.
     """
 
     n: int
     share: float
     max: float
     p99: float
-    tolerance: float
+    tolerance: Tolerance
     worst: str = ""
 
     @property
     def ok(self) -> bool:
-        return self.max <= self.tolerance
+        return self.max <= self.tolerance.largest and self.p99 <= self.tolerance.p99
 
     def __str__(self) -> str:
         return (
             f"log-prob check: n={self.n} ({self.share:.0%} of trained tokens) max={self.max:.2e} p99={self.p99:.2e} "
-            f"tolerance={self.tolerance:.0e}{'' if self.ok else f' VIOLATED at {self.worst}'}"
+            f"allowed={self.tolerance.largest:.1e}, p99 {self.tolerance.p99:.1e}{'' if self.ok else f' VIOLATED at {self.worst}'}"
         )
 
 

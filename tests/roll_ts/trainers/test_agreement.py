@@ -4,8 +4,9 @@ import pytest
 from roll_ts.trainers.agreement import check_logprobs, compare_logprobs
 from roll_ts.trainers.protocol import LogprobMismatch
 from roll_ts.trainers.sample import Sample
+from roll_ts.trainers.tolerance import Tolerance, tolerance
 
-TOLERANCE = 1e-4
+TOLERANCE = Tolerance(p99=1e-4, largest=1e-4)
 
 
 def sample(logprobs: list[float], versions: list[int], name: str = "t") -> Sample:
@@ -50,3 +51,21 @@ def test_nothing_to_compare_is_reported_as_nothing() -> None:
 def test_misaligned_arrays_are_refused() -> None:
     with pytest.raises(ValueError, match=r"got \(3,\) and \(2,\) \(sample.trajectory='t'\)"):
         compare_logprobs([sample([0, -1], [-1, 0])], [np.zeros(3, np.float32)], 0, TOLERANCE)
+
+
+def test_the_coarsest_format_and_the_depth_decide_what_is_allowed() -> None:
+    assert tolerance(("float32", "float32"), 64) == Tolerance(1e-4, 1e-4)
+    shallow, deep = tolerance(("float32", "bfloat16"), 3), tolerance(("bfloat16", "float16"), 63)
+    assert shallow.p99 == pytest.approx(8 / 256 * 2)
+    assert deep.p99 == pytest.approx(8 / 256 * 8)
+    assert deep.largest == 4 * deep.p99
+    assert tolerance(("float16",), 3).p99 == pytest.approx(8 / 2048 * 2)
+    assert tolerance(("bfloat16",), 3, given=0.01) == Tolerance(0.01, 0.04)
+
+
+def test_a_quantile_beyond_its_bound_fails_although_the_largest_is_within() -> None:
+    s = sample([0, -1, -2], [-1, 0, 0])
+    ours = [np.array([0, -1.05, -2], np.float32)]
+    assert compare_logprobs([s], ours, 0, Tolerance(0.06, 0.2)).ok
+    with pytest.raises(LogprobMismatch, match="p99"):
+        check_logprobs([s], ours, 0, Tolerance(0.04, 0.2))

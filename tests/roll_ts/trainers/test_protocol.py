@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from roll_ts.trainers.protocol import LogprobCheck, TrainerConfig, TrainReport
+from roll_ts.trainers.tolerance import Tolerance
 
 
 def test_the_defaults_are_sound() -> None:
@@ -25,7 +26,7 @@ def test_every_bad_value_is_found_in_one_go() -> None:
 
 
 def test_a_report_can_be_written_to_a_journal() -> None:
-    check = LogprobCheck(n=3, share=1.0, max=1e-6, p99=1e-6, tolerance=1e-4)
+    check = LogprobCheck(n=3, share=1.0, max=1e-6, p99=1e-6, tolerance=Tolerance(1e-4, 1e-4))
     report = TrainReport(
         version=1,
         samples=2,
