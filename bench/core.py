@@ -141,7 +141,9 @@ def bytes_per_trajectory(turns: int, seed: int) -> float:
 
     world.run(10_000_000, deep)
     gc.collect()
-    shot = tracemalloc.take_snapshot().filter_traces((tracemalloc.Filter(False, "*/bench/*"), tracemalloc.Filter(False, "*/random.py")))
+    shot = tracemalloc.take_snapshot().filter_traces(
+        (tracemalloc.Filter(False, "*/bench/*"), tracemalloc.Filter(False, "*/random.py"))
+    )
     tracemalloc.stop()
     return sum(stat.size for stat in shot.statistics("filename")) / len(reached)
 

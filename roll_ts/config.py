@@ -116,8 +116,8 @@ class TrainerOptions(TrainerConfig):
 @dataclass(frozen=True)
 class WeightOptions:
     """How weights go from trainer to engines, and the canary that proves them: `canary_tokens` greedy tokens whose
-    log-probs may differ by at most `canary_tolerance` nats (R19; null: by the coarser number format of engine and trainer,
-    0.001 in float32, 0.02 in float16, 0.15 in bfloat16; see `roll_ts.trainers.tolerance`)."""
+    log-probs may differ by at most `canary_tolerance` nats (R19; null: by the coarser number format of engine and
+    trainer, 0.001 in float32, 0.02 in float16, 0.15 in bfloat16; see `roll_ts.trainers.tolerance`)."""
 
     transport: Literal["broadcast", "object_store"] = "broadcast"
     canary_tokens: int = 8
@@ -160,8 +160,8 @@ class RayOptions:
     log_to_driver: bool = False
 
 
-# The digest proves which weights a rank received; the canary proves that it computes with them. So it may be as coarse as
-# the 99th percentile of a model of some twenty layers, and a larger model may ask for more.
+# The digest proves which weights a rank received; the canary proves that it computes with them. So it may be as coarse
+# as the 99th percentile of a model of some twenty layers, and a larger model may ask for more.
 _CANARY = {"float32": 1e-3, "float16": 0.02, "bfloat16": 0.15}
 
 

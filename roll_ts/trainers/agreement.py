@@ -65,4 +65,19 @@ def check_logprobs(
     # VAL: VAL_FLOAT_RANGE(largest, max=tolerance.largest, error=LogprobMismatch, about=(check.worst, check.n,
     #      check.share)), VAL_FLOAT_RANGE(p99, max=tolerance.p99, error=LogprobMismatch, about=(check.worst, check.n,
     #      check.share)) - the engine's weights are not the version it claims, or tokens and log-probs are misaligned
+    if not largest <= tolerance.largest:
+        raise LogprobMismatch(
+            f"check_logprobs: largest must lie in (-inf, {tolerance.largest!r:.200}], got {largest!r} "
+            f"(check.worst={check.worst!r:.200}, check.n={check.n!r:.200}, "
+            f"check.share={check.share!r:.200}) - the engine's weights are not the version it claims, "
+            "or tokens and log-probs are misaligned"
+        )
+    if not p99 <= tolerance.p99:
+        raise LogprobMismatch(
+            f"check_logprobs: p99 must lie in (-inf, {tolerance.p99!r:.200}], got {p99!r} "
+            f"(check.worst={check.worst!r:.200}, check.n={check.n!r:.200}, "
+            f"check.share={check.share!r:.200}) - the engine's weights are not the version it claims, "
+            "or tokens and log-probs are misaligned"
+        )
+    # END VAL e48293
     return check

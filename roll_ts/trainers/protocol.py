@@ -193,7 +193,8 @@ class LogprobCheck:
     def __str__(self) -> str:
         return (
             f"log-prob check: n={self.n} ({self.share:.0%} of trained tokens) max={self.max:.2e} p99={self.p99:.2e} "
-            f"allowed={self.tolerance.largest:.1e}, p99 {self.tolerance.p99:.1e}{'' if self.ok else f' VIOLATED at {self.worst}'}"
+            f"allowed={self.tolerance.largest:.1e}, p99 {self.tolerance.p99:.1e}"
+            f"{'' if self.ok else f' VIOLATED at {self.worst}'}"
         )
 
 

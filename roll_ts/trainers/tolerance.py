@@ -1,11 +1,11 @@
 """How far two right computations of the same log-prob may lie apart, by the number format that they use.
 
-A format with unit roundoff u makes a relative error of about u in each sub-layer's output; the errors of the layers add
-like a random walk, so the last hidden state, and with it each logit, is off by about u * sqrt(layers). Measured with tiny
-models of 2 and 8 layers against float32, the 99th percentile in bfloat16 is 0.031 and 0.051 nats; 8 u sqrt(layers + 1)
-gives 0.054 and 0.094. The largest of some thousand differences was 1.6 times the 99th percentile; 4 times leaves room for
-batches of millions. One optimizer step at the demo's rate moves the 99th percentile by 0.6 nats and more, ten times what
-is allowed, so weights that are one version old still fail.
+A format with unit roundoff u makes a relative error of about u in each sub-layer's output; the errors of the layers
+add like a random walk, so the last hidden state, and with it each logit, is off by about u * sqrt(layers). Measured
+with tiny models of 2 and 8 layers against float32, the 99th percentile in bfloat16 is 0.031 and 0.051 nats;
+8 u sqrt(layers + 1) gives 0.054 and 0.094. The largest of some thousand differences was 1.6 times the 99th percentile;
+4 times leaves room for batches of millions. One optimizer step at the demo's rate moves the 99th percentile by 0.6 nats
+and more, six times what is allowed, so weights that are one version old still fail.
 
 In float32 the bound is not the format but the order of the sums in two engines: 1e-4, on the largest difference.
 """

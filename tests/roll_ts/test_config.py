@@ -216,3 +216,19 @@ def test_problems_are_found_within_two_seconds_and_before_anything_heavy_is_impo
     assert done.returncode == 0, done.stderr
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert (used.ru_utime + used.ru_stime) - (before.ru_utime + before.ru_stime) < 2.0
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ([], 1e-3),
+        (["trainer.dtype=bfloat16"], 0.15),
+        (["engine.dtype=float16"], 0.02),
+        (["engine.dtype=float16", "trainer.dtype=bfloat16"], 0.15),
+        (["trainer.dtype=bfloat16", "weights.canary_tolerance=0.01"], 0.01),
+    ],
+)
+def test_the_canary_follows_the_coarser_number_format_unless_it_is_set(overrides: list[str], expected: float) -> None:
+    config = load_config(EXAMPLES / "two_devices_time_sharing.yaml", overrides)
+    assert isinstance(config, RunConfig)
+    assert config.settings().canary_tolerance == expected

@@ -328,3 +328,31 @@ def test_a_failed_start_leaves_nothing_in_the_way_of_the_next(lab: Lab, model: P
         lab.open(broken)
     assert torch.cuda.current_device is before
     assert lab.open(model).version == 0
+
+
+@pytest.mark.parametrize(("trainer_format", "engine_format"), [("bfloat16", "float32"), ("float32", "bfloat16")])
+def test_what_bfloat16_rounds_is_allowed_and_a_stale_weight_is_not(
+    lab: Lab, model: Path, trainer_format: str, engine_format: str
+) -> None:
+    """Another trainer in the engine's format takes the engine's place: it computes with its own sums."""
+
+    def engine_logprobs(versions: int) -> list[list[Sample]]:
+        engine = lab.open(model, dtype=engine_format, learning_rate=1e-3, strict_logprobs=False)
+        found = []
+        for _ in range(versions + 1):
+            samples = on_policy(engine, make_samples(30))
+            found.append(samples)
+            engine.train(samples)
+        return found
+
+    first, second = engine_logprobs(1)
+    settings = {"dtype": trainer_format, "rollout_dtype": engine_format, "learning_rate": 1e-3}
+    trainer = lab.open(model, **settings)
+    check = trainer.train(first).logprob_check
+    assert check.ok and check.p99 > 1e-4, "float32's bound would refuse it"
+    assert trainer.train(second).logprob_check.ok
+    trainer = lab.open(model, **settings)
+    trainer.train(first)
+    stale = [replace(s, versions=np.where(s.loss_mask, 1, -1)) for s in first]
+    with pytest.raises(LogprobMismatch, match="not the version it claims"):
+        trainer.train(stale)
