@@ -183,8 +183,8 @@ def _verify(args: argparse.Namespace) -> int:
     good = bool(replayed) and all(turn.same for turn in replayed) and bool(steps) and all(step.ok for step in steps)
     if args.json:
         turns = [{"turn": str(turn), "same": turn.same} for turn in replayed]
-        figures = [dataclasses.asdict(step) | {"ok": step.ok} for step in steps]
-        print(json.dumps({"ok": good, "turns": turns, "steps": figures}))
+        rows = [dataclasses.asdict(step) | {"ok": step.ok} for step in steps]
+        print(json.dumps({"ok": good, "turns": turns, "steps": rows}))
         return 0 if good else 1
     print("greedy turns that moved between ranks, generated again without the move:")
     for turn in replayed:

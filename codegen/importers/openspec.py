@@ -22,7 +22,7 @@ from codegen.importers.sections import (
     rest_of,
     without_rules,
 )
-from codegen.importers.tasks import Group, groups_of, needs
+from codegen.importers.tasks import Group, Task, groups_of, needs, not_read
 
 NAME = "OpenSpec"
 _WHY = ("why", "problem", "motivation", "summary")
@@ -93,7 +93,7 @@ def read_change(path: Path) -> Design:
     if questions and not design.todos and questions.whole.strip():
         design.context.append((questions.title, _shown(questions)))
     design.todos += others_in(folder, ("proposal.md", "design.md", "tasks.md", "specs/"))
-    design.groups = _groups(read_parts(folder / "tasks.md"))
+    _take_tasks(design, read_parts(folder / "tasks.md"))
     return design
 
 
@@ -167,8 +167,15 @@ def _unread_of_specs(folder: Path) -> list[tuple[str, str]]:
     return found
 
 
-def _groups(parts: list[Part]) -> list[Group]:
+def _take_tasks(design: Design, parts: list[Part]) -> None:
     found = groups_of(parts)
+    used = [part for part, _ in found]
+    design.groups = _groups(found)
+    design.context += [(f"Tasks: {title}", text) for title, text in rest_of(parts, used)]
+    design.todos += not_read(used, "tasks.md")
+
+
+def _groups(found: list[tuple[Part, tuple[Task, ...]]]) -> list[Group]:
     place = {task.id: at for at, (_, tasks) in enumerate(found, 1) for task in tasks if task.id}
     groups: list[Group] = []
     for at, (part, tasks) in enumerate(found, 1):

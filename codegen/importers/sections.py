@@ -23,25 +23,34 @@ _RULE = re.compile(r"\s{0,3}([-*_])(\s*\1){2,}\s*$")
 
 @dataclass(frozen=True)
 class Part:
-    """A heading, its number of `#`, and the text below it up to the next heading, and up to the next of its level."""
+    """A heading, its number of `#`, and the text below it up to the next heading, and up to the next of its level.
+    `line` is the heading's line in the file, 0 for what stands before any."""
 
     level: int
     title: str
     own: str
     whole: str
+    line: int = 0
 
 
 def read_parts(path: Path) -> list[Part]:
     """The parts of a file in order; the first has level 0 and holds what stands before any heading. [] for no file."""
-    return parts_of(_COMMENT.sub("", read_text(path).replace("\r\n", "\n"))) if path.is_file() else []
+    # A comment leaves its line ends, so that lines keep their numbers.
+    return (
+        parts_of(_COMMENT.sub(lambda found: "\n" * found[0].count("\n"), read_text(path).replace("\r\n", "\n")))
+        if path.is_file()
+        else []
+    )
 
 
 def parts_of(text: str) -> list[Part]:
     """The parts of a text, without its front matter."""
     lines = split_lines(text)
+    skipped = 0
     if lines and lines[0].strip() == "---":
         end = next((at for at, line in enumerate(lines[1:], 1) if line.strip() == "---"), -1)
-        lines = lines[end + 1 :]
+        skipped = end + 1
+        lines = lines[skipped:]
     text = "".join(lines)
     headings = [block for block in read_blocks(text) if isinstance(block, HeadingBlock)]
     parts = [Part(0, "", "".join(lines[: headings[0].line - 1 if headings else len(lines)]), text)]
@@ -54,6 +63,7 @@ def parts_of(text: str) -> list[Part]:
                 heading.text.strip(),
                 "".join(lines[heading.line_end : following]),
                 "".join(lines[heading.line_end : after]),
+                skipped + heading.line_end,
             )
         )
     return parts

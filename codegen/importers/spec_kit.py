@@ -12,7 +12,7 @@ from pathlib import Path
 from codegen.diagnostics import UsageError
 from codegen.importers.assemble import Decided, Design, ident_of
 from codegen.importers.sections import Part, find, items, labels, others_in, read_parts, rest_of, without_rules
-from codegen.importers.tasks import Group, groups_of, needs
+from codegen.importers.tasks import Group, Task, groups_of, needs, not_read
 
 NAME = "Spec Kit"
 _STORY = re.compile(r"user story\s*(\d+)\s*[-–—:]?\s*(.*)$", re.IGNORECASE)
@@ -74,7 +74,12 @@ def read_feature(path: Path) -> Design:
     sources = [part.own for part in (*spec, *plan)]
     design.todos = [f"clarify: {found or 'see the text'}" for text in sources for found in _OPEN.findall(text)]
     design.todos += others_in(folder, ("spec.md", "plan.md", "research.md", "tasks.md"))
-    design.groups = _groups(read_parts(folder / "tasks.md"))
+    tasks = read_parts(folder / "tasks.md")
+    found = groups_of(tasks)
+    used = [part for part, _ in found]
+    design.groups = _groups(found)
+    design.context += [(f"Tasks: {title}", text) for title, text in rest_of(tasks, used)]
+    design.todos += not_read(used, "tasks.md")
     return design
 
 
@@ -126,9 +131,8 @@ def _decisions(parts: list[Part]) -> list[Decided]:
     return found
 
 
-def _groups(parts: list[Part]) -> list[Group]:
+def _groups(found_parts: list[tuple[Part, tuple[Task, ...]]]) -> list[Group]:
     found: list[Group] = []
-    found_parts = groups_of(parts)
     place = {task.id: at for at, (_, tasks) in enumerate(found_parts, 1) for task in tasks if task.id}
     base = 0
     stories: list[int] = []

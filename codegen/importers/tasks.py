@@ -1,4 +1,9 @@
-"""Task lists with boxes below headings, as both tools keep them: `- [x] T012 [P] [US1] text`, `- [ ] 1.2 text`."""
+"""Task lists below headings, as both tools keep them: `- [x] T012 [P] [US1] text`, `- [ ] 1.2 text`.
+
+People and models write boxes in every way there is, so every item below a heading of tasks is a task, with a box or
+without, and only a mark that everybody reads as done is done: a lost task, or one that is done by a typing error, would
+make the step look finished.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,11 @@ from codegen.document.blocks import Item, read_blocks
 from codegen.importers.prose import one_line
 from codegen.importers.sections import Part
 
-_BOX = re.compile(r"\[(?P<box>[ xX~-])\]\s+(?P<text>.+)$", re.DOTALL)
+# A letter or digit other than x is a label of the tool (`[P]`, `[1]`), not a mark in a box.
+_BOX = re.compile(r"\[\s*(?P<mark>[xX]|[^\w\s\[\]]|)\s*\](?!\()\s*(?P<text>.+)$", re.DOTALL)
+_DONE = frozenset("xX✓✔☑✅")
+_HEADING = re.compile(r"(phase\b|step\b|tasks?\b|implementation\b|user story\b|\d+(\.\d+)*[.):]?\s)", re.IGNORECASE)
+_BARE_BOX = re.compile(r"\s*\[\s*[xX]?\s*\]\s*\S")
 _IDENT = re.compile(r"(?:\*\*)?(?P<id>T\d{1,4}[a-z]?|\d+(?:\.\d+)+[a-z]?)(?:\*\*)?[.:)]?\s+")
 _PATH = re.compile(r"(?<![\w/.:@-])(?:[\w.-]+/)+[\w.-]*\w\.\w{1,8}(?![\w/])|`([\w.-]+\.[a-z]{1,5})`")
 _ADDRESS = re.compile(r"\bhttps?://\S+|\b\w+\.(com|org|io|dev|net)/\S*")
@@ -18,7 +27,7 @@ _ADDRESS = re.compile(r"\bhttps?://\S+|\b\w+\.(com|org|io|dev|net)/\S*")
 
 @dataclass(frozen=True)
 class Task:
-    """One box. `id` is the tool's own, "" where it has none."""
+    """One item. `id` is the tool's own, "" where it has none."""
 
     id: str
     text: str
@@ -38,7 +47,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Group:
-    """A heading with boxes below it. `numbers` are the groups it waits for, counted from 1."""
+    """A heading with tasks below it. `depends` are the groups it waits for, counted from 1."""
 
     title: str
     purpose: str
@@ -49,7 +58,7 @@ class Group:
 
     @property
     def status(self) -> str:
-        """DONE when all boxes are ticked, IN_PROGRESS when some are."""
+        """DONE when all tasks are done, IN_PROGRESS when some are."""
         done = sum(task.done for task in self.tasks)
         if self.tasks and done == len(self.tasks):
             return "DONE"
@@ -62,22 +71,40 @@ class Group:
 
 
 def tasks_of(text: str) -> tuple[Task, ...]:
-    """The boxes in a text, in order, nested ones included; boxes in fences are examples and do not count."""
+    """The items of all lists in a text, in order; items in fences are examples and do not count.
+
+    A nested item with a box is a task of its own; one without belongs to the text of the item around it. An item
+    without a box around items with one is their heading.
+    """
     found: list[Task] = []
     for block in read_blocks(text):
         if isinstance(block, Item):
-            found += [task for piece in (block.text, *block.nested) if (task := _task(piece))]
+            boxed = [piece for piece in block.nested if _BOX.match(piece.strip())]
+            notes = [piece for piece in block.nested if piece not in boxed]
+            if not boxed or _BOX.match(block.text.strip()):
+                found.append(_task("; ".join([block.text, *notes])))
+            found += map(_task, boxed)
     return tuple(found)
 
 
 def groups_of(parts: list[Part]) -> list[tuple[Part, tuple[Task, ...]]]:
-    """The parts of level 2 that hold boxes, or of level 3 where level 2 has none, or the whole text."""
+    """The parts of level 2 that hold tasks, or of level 3 where level 2 has none, or the whole text."""
     for level in (2, 3, 1, 0):
-        found = [(part, tasks_of(part.whole)) for part in parts if part.level == level]
+        found = [(part, tasks_of(part.whole)) for part in parts if part.level == level and _of_tasks(part)]
         kept = [(part, tasks) for part, tasks in found if tasks]
         if kept:
             return kept
     return []
+
+
+def not_read(used: Iterable[Part], name: str) -> list[str]:
+    """Lines below headings of tasks that look like a task and are no item of a list, as to-dos with their place."""
+    found: list[str] = []
+    for part in used:
+        for at, line in enumerate(part.whole.split("\n"), part.line + 1):
+            if _BARE_BOX.match(line):
+                found.append(f"take over by hand what {name}:{at} says, it is no item of a list: {one_line(line)}")
+    return found
 
 
 def needs(tasks: Iterable[Task], place: dict[str, int]) -> set[int]:
@@ -89,11 +116,21 @@ def needs(tasks: Iterable[Task], place: dict[str, int]) -> set[int]:
     return found
 
 
-def _task(text: str) -> Task | None:
+def _of_tasks(part: Part) -> bool:
+    """Whether items below the heading are tasks: it says so, or one of them has a box."""
+    if part.level and _HEADING.match(part.title):
+        return True
+    pieces = (piece for block in read_blocks(part.whole) if isinstance(block, Item) for piece in _pieces(block))
+    return any(_BOX.match(piece.strip()) for piece in pieces)
+
+
+def _pieces(item: Item) -> list[str]:
+    return [item.text, *item.nested]
+
+
+def _task(text: str) -> Task:
     match = _BOX.match(text.strip())
-    if not match:
-        return None
-    words = match["text"]
+    words = match["text"] if match else text.strip()
     ident = _IDENT.match(words)
     rest = words[ident.end() :] if ident else words
-    return Task(ident["id"] if ident else "", one_line(rest), match["box"] in "xX")
+    return Task(ident["id"] if ident else "", one_line(rest), match is not None and match["mark"] in _DONE)

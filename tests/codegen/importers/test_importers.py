@@ -68,7 +68,7 @@ def test_a_features_ticks_become_statuses_and_stay_at_their_tasks(tmp_path: Path
         "[x] T002 [P] Create src/desk/__init__.py",
     )
     assert found.steps[3].files == ("src/desk/give_back.py",)
-    assert "T900" not in found.text and found.text.count("T999") == 1
+    assert "  - [ ] T900" not in found.text and found.text.count("T999") == 1
 
 
 def test_steps_get_their_tests_and_prose_is_no_command(tmp_path: Path) -> None:
@@ -298,3 +298,77 @@ def test_every_part_is_used_or_left_over_once(headings: list[tuple[int, str]], d
 
 def test_boxes_in_fences_are_no_tasks() -> None:
     assert tasks_of("```\n- [ ] T001 no\n```\n\n- [x] T002 yes\n") == (Task("T002", "yes", True),)
+
+
+ODD = """- [] no blank in the box
+- [?] a mark nobody knows
+- [ x] a blank before the x
+- [✓] a tick
+- no box at all
+* [X]no blank behind
+1. [ ] numbered
+- [-] crossed out
+- [P] a label, no mark
+- [link](https://example.org) is no box
+"""
+ODD_TASKS = [
+    ("no blank in the box", False),
+    ("a mark nobody knows", False),
+    ("a blank before the x", True),
+    ("a tick", True),
+    ("no box at all", False),
+    ("no blank behind", True),
+    ("numbered", False),
+    ("crossed out", False),
+    ("[P] a label, no mark", False),
+    ("[link](https://example.org) is no box", False),
+]
+
+
+def test_every_item_arrives_and_only_what_is_plainly_done_is_done() -> None:
+    assert [(task.text, task.done) for task in tasks_of(ODD)] == ODD_TASKS
+
+
+@pytest.mark.parametrize("heading", ["## 1. Ledger", "## Phase 1: Setup", "## Tasks", "## User Story 1 - Borrow"])
+@pytest.mark.parametrize("box", ["", "[ ] ", "[?] ", "[] "])
+def test_one_open_task_of_any_shape_keeps_its_step_open(tmp_path: Path, heading: str, box: str) -> None:
+    text = f"# Tasks\n\n{heading}\n\n- [x] one\n- {box}two\n"
+    for name, read in (("spec.md", read_feature), ("proposal.md", read_change)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / name).write_text("# Something\n")
+        (folder / "tasks.md").write_text(text)
+        [step] = document(read(folder)).steps
+        assert step.status == "IN_PROGRESS"
+        assert [item[:3] for item in step.fields["tasks"].items] == ["[x]", "[ ]"]
+
+
+def test_a_phase_without_any_box_is_a_step_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "spec.md").write_text("# Feature Specification: F\n")
+    (tmp_path / "tasks.md").write_text("# Tasks\n\n## Phase 1: One\n\n- [x] a\n\n## Phase 2: Two\n\n- b\n- c\n")
+    assert [(s.title, s.status) for s in document(read_feature(tmp_path)).steps] == [
+        ("One", "DONE"),
+        ("Two", "NOT_STARTED"),
+    ]
+
+
+def test_lists_below_other_headings_are_text_and_no_tasks(tmp_path: Path) -> None:
+    (tmp_path / "spec.md").write_text("# Feature Specification: F\n")
+    (tmp_path / "tasks.md").write_text("# Tasks\n\n## Phase 1: One\n\n- [x] a\n\n## Notes\n\n- commit often\n")
+    found = document(read_feature(tmp_path))
+    assert [s.status for s in found.steps] == ["DONE"]
+    assert "commit often" in found.text
+
+
+def test_notes_below_a_task_stay_with_it() -> None:
+    [task] = tasks_of("- [ ] 1.1 Add it\n  - with a test\n  - and a page\n")
+    assert (task.id, task.text) == ("1.1", "Add it; with a test; and a page")
+
+
+def test_a_task_that_is_no_list_item_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "proposal.md").write_text("# Change: C\n")
+    (tmp_path / "tasks.md").write_text(
+        "# Tasks\n<!-- one\ntwo -->\n\n## 1. Ledger\n\n- [x] a\n\n[ ] 1.2 forgotten dash\n"
+    )
+    todos = [todo.text for todo in document(read_change(tmp_path)).todos]
+    assert any("tasks.md:9" in text and "forgotten dash" in text for text in todos)
