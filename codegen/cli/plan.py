@@ -19,6 +19,7 @@ from codegen.document.lint.steps import MOST_METHODS
 from codegen.document.locate import find_document, find_documents, project_root
 from codegen.document.model import Document
 from codegen.document.modern import is_old, modern
+from codegen.document.naming import with_names
 from codegen.document.parse import parse_document, read_document
 from codegen.document.review import Subject, unapproved
 from codegen.document.store import document_lock, write_document
@@ -98,7 +99,7 @@ def run_plan(args: argparse.Namespace) -> int:
         planned = schedule(document, args.size, module_path)
         text = merge(document, planned)
         if text != document.text and is_old(document):
-            moved = modern(document)
+            moved = with_names(modern(document))
             planned = schedule(moved, args.size, module_path)
             text = merge(moved, planned)
         waiting = unapproved(document, list(planned.scheduled))

@@ -7,7 +7,7 @@ are dropped with the text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from codegen.diagnostics import UsageError
 from codegen.document.edit import find_step
@@ -246,6 +246,20 @@ def _opened(document: Document, module: Module, chosen: Sequence[Entry]) -> Line
     for count, entry in enumerate(chosen, at + 1):
         more += ["", *open_lines(entry, f"{module.id}.{count}", whole[entry.name])]
     return LineEdit(module.line, module.line_end, (*lines, *more))
+
+
+def without_names(document: Document, module: Module, gone: Collection[str]) -> LineEdit:
+    """A folded module without these names (full ones): out of its fence and its notes."""
+    stubs = Stubs(module.fences[0].code)
+    local = {name.removeprefix(f"{module.name}.") for name in gone}
+    text = stubs.without([name for name in stubs.names if name in local])
+    notes = {name: values for name, values in _old_notes(module).items() if name not in local}
+    common = {name: field.value for name, field in module.fields.items() if name in NOTED}
+    lines = module_lines(module.id, module.name, module.purpose, common, text, notes)
+    if not text.strip():
+        lines = [line for line in lines if line.strip("`") not in ("python", "")]
+    lines[0] = document.lines[module.line - 1].rstrip("\r\n")
+    return LineEdit(module.line, module.line_end, tuple(lines))
 
 
 def open_lines(entry: Entry, number: str, code: Sequence[str]) -> list[str]:
