@@ -26,13 +26,16 @@ class Request:
 
 @dataclass
 class StandIn:
-    """`turns`: of an episode, at most; the rest is drawn around a mean. Times in virtual seconds."""
+    """`turns`: of an episode at most, drawn around half of it, or of each with `all_long`; episodes of the first
+    `short_groups` groups have four, and environments then answer at once. Times in virtual seconds."""
 
     handle: Callable[[a.Event, float], list[a.Command]]
     turns: int = 12
     seed: int = 0
     kv_capacity: int = 2_000_000
     rate: float = 50.0
+    all_long: bool = False
+    short_groups: int = 0
     now: float = 0.0
     record: list[tuple[a.Event, float]] = field(default_factory=list)
     finished: a.Finish | None = None
@@ -101,7 +104,8 @@ class StandIn:
     def _do_StepEnvironment(self, c: a.StepEnvironment) -> None:
         draw = self._random
         if c.turn == 0:
-            self._episodes[c.trajectory] = max(1, min(self.turns, int(draw.expovariate(2.0 / self.turns))))
+            drawn = max(1, min(self.turns, int(draw.expovariate(2.0 / self.turns))))
+            self._episodes[c.trajectory] = 4 if c.group < self.short_groups else self.turns if self.all_long else drawn
             self._contexts[c.trajectory] = 1_500
         else:
             self._contexts[c.trajectory] += 200
@@ -115,7 +119,7 @@ class StandIn:
             reward=draw.random() if done else 0.0,
             success=done,
         )
-        self.post(draw.expovariate(0.5), event)
+        self.post(draw.expovariate(20.0 if self.short_groups else 0.5), event)
 
     def _do_Dispatch(self, c: a.Dispatch) -> None:
         wanted = min(c.max_new_tokens, max(1, int(self._random.expovariate(1 / 280))))

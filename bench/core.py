@@ -18,9 +18,10 @@ import pstats
 import random
 import sys
 import time
-import tracemalloc
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass
+from enum import Enum
+from types import FunctionType, MethodType
 
 from _closing import closing_line
 from _core_world import StandIn
@@ -101,6 +102,7 @@ def lend_milliseconds(ranks: int, trajectories: int, seed: int) -> tuple[float, 
     """CPU milliseconds from the decision to lend until the last rank is lent, and the attempts in flight before."""
     scheduler = core(ranks, trajectories + trajectories // 10, batches=40)
     world = started(scheduler, 40, seed)
+    world.short_groups, world.all_long = scheduler.settings.groups_per_batch, True
     spent = [0.0]
     timing = [False]
 
@@ -122,30 +124,35 @@ def lend_milliseconds(ranks: int, trajectories: int, seed: int) -> tuple[float, 
 
 
 def bytes_per_trajectory(turns: int, seed: int) -> float:
-    """Memory that the core holds for each open trajectory at `turns` turns."""
+    """Memory that the whole core holds for each open trajectory when all of them are at `turns` turns or more."""
     trajectories = 400
     scheduler = core(4, trajectories)
-    world = started(scheduler, 10_000, seed)
-    world._random.expovariate = lambda rate: 1e4 if rate < 0.01 else 0.05  # type: ignore[method-assign]
-    gc.collect()
-    tracemalloc.start()
-    world.handle = scheduler.handle
-    world.turns = 10_000
+    world = started(scheduler, 2 * turns, seed)
+    world.all_long = True
     reached: dict[int, int] = {}
 
     def deep(event: a.Event, commands: list[a.Command]) -> bool:
         if isinstance(event, a.EnvironmentReplied):
             reached[event.trajectory] = event.turn
-        world.record.clear()
         return len(reached) >= trajectories and min(reached.values()) >= turns
 
+    empty = size_of(core(4, trajectories), set())
     world.run(10_000_000, deep)
-    gc.collect()
-    shot = tracemalloc.take_snapshot().filter_traces(
-        (tracemalloc.Filter(False, "*/bench/*"), tracemalloc.Filter(False, "*/random.py"))
-    )
-    tracemalloc.stop()
-    return sum(stat.size for stat in shot.statistics("filename")) / len(reached)
+    return (size_of(scheduler, set()) - empty) / len(reached)
+
+
+def size_of(thing: object, seen: set[int]) -> int:
+    """Bytes of an object and of all that it holds, each counted once; classes and functions are not counted."""
+    if id(thing) in seen or isinstance(thing, type | FunctionType | MethodType | Enum):
+        return 0
+    seen.add(id(thing))
+    held: list[object] = [vars(thing)] if hasattr(thing, "__dict__") else []
+    if isinstance(thing, dict):
+        held += [*thing.keys(), *thing.values()]
+    elif isinstance(thing, list | tuple | set | frozenset | deque):
+        held += thing
+    held += [getattr(thing, name) for name in getattr(type(thing), "__slots__", ()) if hasattr(thing, name)]
+    return sys.getsizeof(thing) + sum(size_of(item, seen) for item in held)
 
 
 def placement_microseconds(ranks: int, trajectories: int, seed: int) -> float:

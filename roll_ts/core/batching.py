@@ -40,6 +40,7 @@ class GroupTable:
         self.open: dict[int, Group] = {}
         self.complete: dict[int, Group] = {}
         self.training: dict[int, Group] = {}
+        self.changes = 0
         self._by_version: dict[int, dict[int, None]] = {}
 
     def start(self, group: int, seed: int, players: list[int]) -> Group:
@@ -106,6 +107,7 @@ class GroupTable:
         if len(row.done) < self.group_size:
             return False
         self.complete[group] = self.open.pop(group)
+        self.changes += 1
         return True
 
     def missing(self, group: int) -> int:
@@ -135,6 +137,7 @@ class GroupTable:
                 f"{self.complete!r:.200}"
             )
         # END VAL 349ef4
+        self.changes += 1
         for group in groups:
             self.training[group] = self.complete.pop(group)
         batch = tuple(
@@ -169,6 +172,7 @@ class GroupTable:
             )
         # END VAL 61bd47
         self._unfile(dropped)
+        self.changes += 1
         return dropped
 
     def file(self, group: int, version: int) -> None:

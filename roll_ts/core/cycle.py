@@ -12,7 +12,6 @@ from roll_ts.core.alphabet import (
     Assignment,
     Checkpoint,
     Command,
-    Decided,
     Drain,
     Fence,
     Finish,
@@ -27,9 +26,10 @@ from roll_ts.core.alphabet import (
     TrainerReady,
     TrainingFinished,
 )
+from roll_ts.core.deciding import Desk
 from roll_ts.core.leases import TRAINING, Leases, rollout
 from roll_ts.core.outbox import Outbox
-from roll_ts.core.policies.base import Policy, View
+from roll_ts.core.policies.base import Policy
 from roll_ts.core.ranks import RankState, RankTable
 from roll_ts.core.rollouts import Rollouts
 from roll_ts.core.settings import Settings
@@ -73,6 +73,7 @@ class Cycle:
         self._quiet: set[int] = set()
         self._wound_up = False
         self._last_checkpoint: int | None = None
+        self.desk = Desk(settings, policy, ranks, rollouts, out)
         self._shares = bool(settings.layout.shared_ranks)
 
     def advance(self) -> None:
@@ -256,12 +257,12 @@ class Cycle:
         between = self.ranks.in_state(S.BOOTING, S.EMPTY, S.FENCED)
         if any(rank in layout.shared_ranks for rank in between):
             return False
-        decision = self.policy.decide(self.view())
-        if not decision.train:
+        decision = self.desk.ask(self.version, trainer_free=True)
+        if decision is None or not decision.train:
             return False
-        self.out.say(Decided, policy=self.policy.name, decision="train", figures=dict(decision.figures))
+        self.desk.forget()
         self.ranks.new_epoch()
-        self._batch = self.rollouts.groups.take(list(self.rollouts.groups.complete)[: self.settings.groups_per_batch])
+        self._batch = self.rollouts.groups.take(decision.train)
         self._lent, self._quiet = decision.lend, set()
         self.stage = Stage.SHRINKING
         if self._lent:
@@ -350,19 +351,3 @@ class Cycle:
         for command in list(self.out.waiting.values()):
             if command.lane == "control" and getattr(command, "rank", None) == rank and not isinstance(command, Fence):
                 self.out.call_off(command.id)
-
-    def view(self) -> View:
-        """What the policy is shown."""
-        shared = self.settings.layout.shared_ranks
-        active = self.ranks.in_state(S.ACTIVE)
-        return View(
-            now=self.out.now,
-            version=self.version,
-            complete_groups=len(self.rollouts.groups.complete),
-            groups_needed=self.settings.groups_per_batch,
-            unsettled=self.rollouts.unsettled,
-            running=len(self.rollouts.trajectories.attempts),
-            queued=self.rollouts.queued,
-            lendable=tuple(rank for rank in active if rank in shared),
-            keepable=tuple(rank for rank in active if rank not in shared),
-        )

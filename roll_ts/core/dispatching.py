@@ -7,9 +7,11 @@ by smaller ones, `PATIENCE` times; then one rank is kept for it. Invariant: only
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from roll_ts.core.alphabet import Abort, AttemptId, Dispatch
 from roll_ts.core.errors import IllegalTransition
-from roll_ts.core.estimates import Lengths, size_class
+from roll_ts.core.estimates import Lengths, Paces, size_class
 from roll_ts.core.outbox import Outbox
 from roll_ts.core.ranks import Rank, RankState, RankTable
 from roll_ts.core.routing import Placement, fair_share
@@ -30,7 +32,10 @@ class Dispatcher:
         self.ranks = ranks
         self.trajectories = trajectories
         self.out = out
-        self.loads = Placement(len(settings.layout.ranks), settings.max_running_per_rank)
+        layout = settings.layout
+        self.loads = Placement(len(layout.ranks), settings.max_running_per_rank, layout.shared_ranks)
+        self.paces = Paces()
+        self.stays: Callable[[Trajectory], float] | None = None
         self.replies = {"train": Lengths(), "eval": Lengths()}
         self._going_on = TurnQueue()
         self._fresh = TurnQueue()
@@ -115,9 +120,11 @@ class Dispatcher:
             trajectory.cached = self.prefix_of(trajectory)
         return trajectory
 
-    def finished(self, trajectory: Trajectory, rank: int) -> None:
+    def finished(self, trajectory: Trajectory, attempt: Attempt) -> None:
         """The trajectory's turn is complete: its length is one more of its kind, and its rank can do it."""
-        self._failed_in_a_row.pop(rank, None)
+        running = self.loads.loads[attempt.rank].running + 1
+        self.paces.see_reply(running, attempt.tokens, self.out.now - attempt.sent)
+        self._failed_in_a_row.pop(attempt.rank, None)
         trajectory.avoid = None
         if trajectory.carried:
             self.replies[trajectory.kind].see(trajectory.carried)
@@ -224,7 +231,8 @@ class Dispatcher:
         resident = self.resident_rank(trajectory)
         need = self.need(trajectory)
         worth = self.settings.prefix_worth_tokens
-        rank = self.loads.choose(need, resident, prefix, worth, version, limit, trajectory.avoid)
+        stay = 0.0 if self.stays is None else self.stays(trajectory)
+        rank = self.loads.choose(need, resident, prefix, worth, version, limit, trajectory.avoid, stay)
         if rank is None:
             return False
         queue.drop(trajectory.id)
@@ -289,5 +297,15 @@ class Dispatcher:
         expected = trajectory.cached if self.resident_rank(trajectory) == rank else 0
         trajectory.resident = (rank, row.version, row.boots)
         self.trajectories.begin(
-            Attempt(attempt_id, rank, command.id, row.version, row.kv_version, trajectory.carried, need, expected)
+            Attempt(
+                attempt_id,
+                rank,
+                command.id,
+                row.version,
+                row.kv_version,
+                trajectory.carried,
+                need,
+                expected,
+                self.out.now,
+            )
         )

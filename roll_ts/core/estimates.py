@@ -100,5 +100,39 @@ class Lengths:
         return 0.0
 
 
+class Paces:
+    """How fast turns go: seconds per token against the number of requests that run beside, by least squares that
+    forgets, and seconds per turn, waits for environments included."""
+
+    def __init__(self) -> None:
+        self.turn_seconds: float | None = None
+        self._sums = [0.0] * 5
+
+    def see_reply(self, running: int, tokens: int, seconds: float) -> None:
+        """A reply of `tokens` took `seconds` on a rank that ran `running` requests at its end."""
+        if tokens < 8 or seconds <= 0:
+            return  # so short a reply is mostly the prefill
+        x, y = float(running), seconds / tokens
+        self._sums = [0.98 * old + new for old, new in zip(self._sums, (1.0, x, y, x * x, x * y), strict=True)]
+
+    def see_episode(self, turns: int, seconds: float) -> None:
+        """An episode of `turns` turns took `seconds`, the time that it was kept out not counted."""
+        # VAL: VAL_POSITIVE(turns)
+        if not turns > 0:
+            raise ValueError(f"see_episode: turns must be positive, got {turns!r}")
+        # END VAL 58bf3c
+        took = seconds / turns
+        self.turn_seconds = took if self.turn_seconds is None else self.turn_seconds + 0.05 * (took - self.turn_seconds)
+
+    def seconds_per_token(self, running: float) -> float | None:
+        """Seconds that one request needs for a token when its rank runs `running`; None while little is known."""
+        count, x, y, xx, xy = self._sums
+        if count < 8:
+            return None
+        spread = count * xx - x * x
+        slope = max((count * xy - x * y) / spread, 0.0) if spread > 1e-9 * count * count else 0.0
+        return max((y - slope * x) / count + slope * running, 0.1 * y / count)
+
+
 def _middle(index: int) -> float:
     return float(2.0 ** ((index + 0.5) / CLASSES_PER_DOUBLING))

@@ -70,6 +70,7 @@ class RankTable:
         self.epoch = 0
         self.rows = [Rank(rank, devices) for rank, devices in enumerate(layout.ranks)]
         # sorted ids by state, kept by `move` alone: who asks for a state does not look at every rank (R37)
+        self.moves = 0
         self._by_state: dict[RankState, list[int]] = {state: [] for state in RankState}
         self._by_state[S.FAILED] = list(range(len(self.rows)))
 
@@ -112,6 +113,7 @@ class RankTable:
             )
         # END VAL 2ba112
         old, row.state, row.epoch = row.state, state, self.epoch
+        self.moves += 1
         leaving = self._by_state[old]
         del leaving[bisect.bisect_left(leaving, rank)]
         bisect.insort(self._by_state[state], rank)

@@ -26,14 +26,17 @@ from roll_ts.core.alphabet import (
 )
 from roll_ts.core.batching import Group, GroupTable
 from roll_ts.core.dispatching import FAILURES_IN_A_ROW, Dispatcher
-from roll_ts.core.estimates import Lengths
+from roll_ts.core.estimates import Lengths, Paces
 from roll_ts.core.outbox import Outbox
+from roll_ts.core.policies.base import Decision
 from roll_ts.core.ranks import Rank, RankTable
 from roll_ts.core.settings import Settings
 from roll_ts.core.staleness import StalenessLedger
 from roll_ts.core.trajectories import Outcome, Phase, Trajectory, TrajectoryTable
 
 MAX_ATTEMPT_FAILURES = 2
+MOVE_COSTS = 8.0
+"""Running requests by which a kept rank may be fuller before a long episode is put on a rank that will be lent."""
 LEAST_ENDS = 32
 """Ended episodes below which a share of void ones says nothing."""
 
@@ -99,6 +102,8 @@ class Rollouts:
         self.rounds: list[EvaluationRound] = []
         self.version = 0
         self.admitting = False
+        self.turns_ended = 0
+        self._outlast: float | None = None
         self._next_group = 0
         self._filtered = 0
 
@@ -121,6 +126,31 @@ class Rollouts:
         """The table of ranks changed: placement and session admission follow (R1)."""
         self.turns.rank_moved(row)
         self.sessions.rank_moved(row)
+
+    @property
+    def paces(self) -> Paces:
+        """How fast turns and episodes go."""
+        return self.turns.paces
+
+    def follow(self, decision: Decision) -> None:
+        """What the policy decided about episodes and placement holds from now on."""
+        self.live_limit = decision.live
+        self._outlast = decision.outlast
+        self.turns.stays = None if decision.outlast is None else self._stays
+
+    def seconds_left(self, trajectory: Trajectory) -> float:
+        """Seconds that the episode will probably still take; 0 while nothing is known."""
+        return self.lengths.mean_left(trajectory.turn) * (self.paces.turn_seconds or 0.0)
+
+    def _stays(self, trajectory: Trajectory) -> float:
+        """What it costs, in requests, to put the turn on a rank that can be lent: nothing if the episode is over before
+        the ranks are lent (D-24)."""
+        # AST: AST_INVARIANT(self._outlast is not None)
+        assert self._outlast is not None, (
+            f"Invariant: self._outlast is not None, got self._outlast={self._outlast!r:.200}"
+        )
+        # END AST e35485
+        return MOVE_COSTS if self.seconds_left(trajectory) > self._outlast else 0.0
 
     def begin_evaluation(self, episodes: int, first_seed: int) -> None:
         """Start a round of greedy episodes; episode i plays seed `first_seed` + i."""
@@ -170,7 +200,8 @@ class Rollouts:
         if trajectory is not None and attempt is not None:
             if event.cached is not None and attempt.expected:
                 self.sessions.heard(attempt.expected, event.cached)
-            self.turns.finished(trajectory, attempt.rank)
+            self.turns.finished(trajectory, attempt)
+            self.turns_ended += 1
             trajectory.carried = 0
             self._step_environment(trajectory)
 
@@ -402,6 +433,7 @@ class Rollouts:
         self._settle(trajectory, outcome, reason)
         if trajectory.turn:
             self.lengths.see(trajectory.turn)
+            self.paces.see_episode(trajectory.turn, self.out.now - trajectory.started - trajectory.waited)
         self.voids.ended(None)
         if trajectory.kind == "eval":
             self.rounds[trajectory.group].waiting.discard(trajectory.member)

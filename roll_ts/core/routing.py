@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 LOOKED_AT = 16
@@ -42,6 +42,7 @@ class RankLoad:
     kv_tokens: int = 0
     kv_capacity: int = 0
     version: int = -1
+    lendable: bool = False
     is_open: bool = False
     kept_for: int | None = None
     entry: tuple[float, int] | None = None
@@ -59,21 +60,23 @@ class RankLoad:
 
 @dataclass(slots=True)
 class _Listed:
-    """The listed ranks of one weight version, by cost and by free KV."""
+    """The listed ranks of one weight version that can, or can not, be lent; by cost and by free KV."""
 
+    version: int
+    lendable: bool
     by_cost: list[tuple[float, int]] = field(default_factory=list)
     by_room: list[tuple[int, int]] = field(default_factory=list)
 
 
 class Placement:
-    """The loads of all ranks. `max_running`: attempts that one rank may run."""
+    """The loads of all ranks. `max_running`: attempts that one rank may run; `lendable`: ranks that can be lent."""
 
-    def __init__(self, ranks: int, max_running: int) -> None:
+    def __init__(self, ranks: int, max_running: int, lendable: Collection[int] = ()) -> None:
         self.max_running = max_running
-        self.loads = [RankLoad(rank) for rank in range(ranks)]
+        self.loads = [RankLoad(rank, lendable=rank in set(lendable)) for rank in range(ranks)]
         self.open_ranks = 0
         self.running = 0
-        self._by_version: dict[int, _Listed] = {}
+        self._listed: dict[tuple[int, bool], _Listed] = {}
 
     def open(self, rank: int, version: int, capacity: int) -> None:
         """The rank takes turns; it holds the weights of `version` and `capacity` KV tokens."""
@@ -162,10 +165,12 @@ class Placement:
         version: int | None = None,
         limit: int | None = None,
         avoid: int | None = None,
+        stay: float = 0.0,
     ) -> int | None:
         """The cheapest listed rank with KV for `need_tokens`, fewer than `limit` attempts and the weights of `version`
         (None: any); None when there is none. `resident` is the rank whose prefix cache holds the first `prefix_tokens`
-        tokens; `avoid` is taken only when there is no other. Ties go to the resident, then to the lower rank."""
+        tokens; `avoid` is taken only when there is no other; a rank that can be lent costs `stay` requests more. Ties
+        go to the resident, then to the lower rank."""
         # VAL: VAL_POSITIVE(need_tokens)
         if not need_tokens > 0:
             raise ValueError(f"choose: need_tokens must be positive, got {need_tokens!r}")
@@ -185,11 +190,12 @@ class Placement:
                 # AST: AST_INVARIANT(load.entry is not None)
                 assert load.entry is not None, f"Invariant: load.entry is not None, got load.entry={load.entry!r:.200}"
                 # END AST b3cb6b
-                best = (load.entry[0], -1)
+                best = (load.entry[0] + stay * load.lendable, -1)
         for listed in self._lists(version):
             other = self._cheapest(listed, need_tokens, limit, avoid)
-            if other is not None and (best is None or (other[0] + away, other[1]) < best):
-                best = (other[0] + away, other[1])
+            if other is not None:
+                cost = (other[0] + away + stay * listed.lendable, other[1])
+                best = cost if best is None or cost < best else best
         if best is None:
             return None
         return resident if best[1] < 0 else best[1]
@@ -210,18 +216,18 @@ class Placement:
 
     def _lists(self, version: int | None) -> Iterable[_Listed]:
         if version is None:
-            return self._by_version.values()
-        return [self._by_version[version]] if version in self._by_version else []
+            return self._listed.values()
+        return [self._listed[key] for key in ((version, False), (version, True)) if key in self._listed]
 
     def _unlist(self, load: RankLoad) -> None:
         if load.entry is None or load.room is None:
             return
-        listed = self._by_version[load.version]
+        listed = self._listed[load.version, load.lendable]
         del listed.by_cost[bisect.bisect_left(listed.by_cost, load.entry)]
         del listed.by_room[bisect.bisect_left(listed.by_room, load.room)]
         load.entry = load.room = None
         if not listed.by_cost:
-            del self._by_version[load.version]
+            del self._listed[load.version, load.lendable]
 
     def _list(self, load: RankLoad) -> None:
         """Put the rank where its load says, or nowhere."""
@@ -230,6 +236,7 @@ class Placement:
             return
         load.entry = (load.cost, load.rank)
         load.room = (load.kv_capacity - load.kv_tokens, load.rank)
-        listed = self._by_version.setdefault(load.version, _Listed())
+        key = (load.version, load.lendable)
+        listed = self._listed.get(key) or self._listed.setdefault(key, _Listed(*key))
         bisect.insort(listed.by_cost, load.entry)
         bisect.insort(listed.by_room, load.room)

@@ -127,7 +127,10 @@ class Scheduler:
                 command, f"{command.awaits} did not answer {type(command).__name__} within its deadline", silent=True
             )
         for what, which in self.out.overdue_alarms():
-            if what == "group":
+            if what == "policy":
+                self.cycle.desk.called()
+                self.out.stir()
+            elif what == "group":
                 self.rollouts.group_overdue(which)
             else:
                 self.rollouts.trajectory_overdue(which)

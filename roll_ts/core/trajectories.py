@@ -54,6 +54,7 @@ class Attempt:
     carried: int
     reserved: int
     expected: int = 0
+    sent: float = 0.0
     tokens: int = 0
     span_start: int = 0
     abort: int | None = None
@@ -113,6 +114,11 @@ class TrajectoryTable:
     def started(self) -> int:
         """How many trajectories were ever started."""
         return self._next_id
+
+    @property
+    def settled_ever(self) -> int:
+        """How many trajectories have their outcome."""
+        return self._next_id - len(self.open)
 
     def start(self, kind: str, group: int, member: int, seed: int, now: float) -> Trajectory:
         """A new trajectory with an id that was never used."""

@@ -10,6 +10,7 @@ class Colocated:
     """A phase without rollout: it lends all ranks, and only when nothing is in flight (R4)."""
 
     name = "colocated"
+    sees = frozenset({"groups", "trajectories", "ranks"})
 
     def check(self, settings: Settings) -> list[Problem]:
         """All ranks must lie on training devices, and nothing may be asked to overlap."""
@@ -38,6 +39,9 @@ class Colocated:
 
     def decide(self, view: View) -> Decision:
         """Train when the batch is complete and nothing is in flight."""
-        ready = view.complete_groups >= view.groups_needed and view.unsettled == 0
         figures = {"complete_groups": view.complete_groups, "unsettled": view.unsettled}
-        return Decision(ready, view.lendable if ready else (), figures)
+        if view.complete_groups < view.groups_needed:
+            return Decision(reason="the batch is not complete", figures=figures)
+        if view.unsettled:
+            return Decision(reason="the last sample is awaited", figures=figures)
+        return Decision(train=view.batch, lend=view.lendable, figures=figures)

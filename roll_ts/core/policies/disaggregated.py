@@ -10,6 +10,7 @@ class Disaggregated:
     """Train as soon as a batch of complete groups exists; rollout goes on."""
 
     name = "disaggregated"
+    sees = frozenset({"groups", "ranks"})
 
     def check(self, settings: Settings) -> list[Problem]:
         """Rollout and training must not share a device."""
@@ -27,5 +28,7 @@ class Disaggregated:
 
     def decide(self, view: View) -> Decision:
         """Train when the batch is complete."""
-        ready = view.complete_groups >= view.groups_needed
-        return Decision(ready, (), {"complete_groups": view.complete_groups, "running": view.running})
+        figures = {"complete_groups": view.complete_groups, "running": view.running}
+        if view.complete_groups < view.groups_needed:
+            return Decision(reason="the batch is not complete", figures=figures)
+        return Decision(train=view.batch, figures=figures)

@@ -10,6 +10,7 @@ class TimeSharing:
     """Fixed trigger (the batch is complete) and fixed size (every rank on a training device)."""
 
     name = "time_sharing"
+    sees = frozenset({"groups", "trajectories", "ranks"})
 
     def check(self, settings: Settings) -> list[Problem]:
         """Some rank must be lent and some rank must stay (R4)."""
@@ -37,6 +38,9 @@ class TimeSharing:
 
     def decide(self, view: View) -> Decision:
         """Train when the batch is complete; with no rank left to keep, only when nothing is in flight (R4)."""
-        ready = view.complete_groups >= view.groups_needed and bool(view.keepable or view.unsettled == 0)
         figures = {"complete_groups": view.complete_groups, "running": view.running, "queued": view.queued}
-        return Decision(ready, view.lendable if ready else (), figures)
+        if view.complete_groups < view.groups_needed:
+            return Decision(reason="the batch is not complete", figures=figures)
+        if not view.keepable and view.unsettled:
+            return Decision(reason="no rank would be left for what is in flight", figures=figures)
+        return Decision(train=view.batch, lend=view.lendable, figures=figures)

@@ -22,7 +22,7 @@ def view(**changes: object) -> View:
     fields: dict = dict(
         now=0.0,
         version=1,
-        complete_groups=4,
+        complete=(3, 1, 0, 2),
         groups_needed=4,
         unsettled=3,
         running=2,
@@ -47,7 +47,7 @@ def test_disaggregated_lends_nothing():
 def test_time_sharing_trains_at_a_complete_batch_while_the_tail_goes_on():
     policy = make_policy("time_sharing")
     assert policy.decide(view()).lend == (0, 1)
-    assert not policy.decide(view(complete_groups=3)).train
+    assert not policy.decide(view(complete=(3, 1, 0))).train
 
 
 def test_R4_time_sharing_with_no_rank_to_keep_waits_until_nothing_is_in_flight():
