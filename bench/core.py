@@ -99,7 +99,8 @@ def replay(ranks: int, trajectories: int, record: Record) -> Cost:
 
 
 def lend_milliseconds(ranks: int, trajectories: int, seed: int) -> tuple[float, int]:
-    """CPU milliseconds from the decision to lend until the last rank is lent, and the attempts in flight before."""
+    """CPU milliseconds of the decision to lend, of every turn that is stopped and sent elsewhere for it and of every
+    rank's answer, until training starts; and the attempts in flight before."""
     scheduler = core(ranks, trajectories + trajectories // 10, batches=40)
     world = started(scheduler, 40, seed)
     world.short_groups, world.all_long = scheduler.settings.groups_per_batch, True
@@ -110,16 +111,22 @@ def lend_milliseconds(ranks: int, trajectories: int, seed: int) -> tuple[float, 
         start = time.thread_time_ns()
         commands = scheduler.handle(event, now)
         took = time.thread_time_ns() - start
-        if any(isinstance(command, a.Drain) for command in commands):
-            timing[0] = True
-        if timing[0]:
+        begins = any(isinstance(command, a.Drain) for command in commands)
+        timing[0] = timing[0] or begins
+        if begins or (timing[0] and isinstance(event, a.Aborted | a.RankStats | a.MemoryReleased)):
             spent[0] += took / 1e6
         return commands
 
+    batch = scheduler.settings.groups_per_batch
+    world.run(3_000_000, lambda event, commands: len(scheduler.rollouts.groups.complete) == batch - 1)
+    world.record.clear()
+    gc.collect()
+    gc.freeze()  # what the stand-in holds is no cost of the core
     world.handle = handle
     world.run(3_000_000, lambda event, commands: timing[0])
     flight = scheduler.snapshot().running
     world.run(1_000_000, lambda event, commands: any(isinstance(command, a.Train) for command in commands))
+    gc.unfreeze()
     return spent[0], flight
 
 
