@@ -18,7 +18,7 @@ from codegen.diagnostics import Finding, UsageError
 from codegen.document.store import replace_file
 
 FOLDER = "runs"
-Outcome = Literal["running", "review", "committed", "failed", "stopped"]
+Outcome = Literal["running", "review", "committed", "held", "failed", "stopped"]
 
 
 @dataclass

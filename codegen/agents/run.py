@@ -13,6 +13,7 @@ from pathlib import Path
 
 from codegen.agents.around import moved, surroundings
 from codegen.agents.deliver import as_commit, for_review
+from codegen.agents.environment import in_tree
 from codegen.agents.guard import hold, printable
 from codegen.agents.judge import diff_size, judge, own_changes, patch
 from codegen.agents.message import message
@@ -133,7 +134,7 @@ class _Work:
         replace_file(self.folder / f"round_{at}.prompt.md", prompt.encode("utf-8", "backslashreplace"))
         self.say(f"round {at} of {self.order.rounds}: {self.order.agent[0]}")
         transcript = self.folder / f"round_{at}.txt"
-        environment = code_environment(inner.root)
+        environment = in_tree(code_environment(inner.root), self.target.root, inner.root)
         ended = run_agent(
             self.order.agent, prompt, inner.root, transcript, self.order.limits, environment, self.tree.mark
         )
@@ -174,7 +175,12 @@ class _Work:
         return bool(result.written)
 
     def _deliver(self, inner: Target, number: int) -> None:
-        self.run.warnings += moved(self.before, surroundings(self.git))
+        changed = moved(self.before, surroundings(self.git))
+        self.run.warnings += changed
+        if changed and self.order.commit:
+            # A commit runs the project's hooks and rests on its settings: nobody has looked at the new ones yet.
+            self.run.outcome = "held"
+            return
         update_document(inner.document.path, lambda document: finished(document, number))
         inner = inner.again()
         paths = [*own_changes(self.tree, inner), inner.document_path, inner.brief_path]

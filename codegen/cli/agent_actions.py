@@ -60,9 +60,17 @@ def _say(run: Run, root: Path, folder: str, args: argparse.Namespace) -> None:
             f"`codegen step review {number} --approve` and `codegen step commit {number}`",
             file=sys.stderr,
         )
+    elif run.outcome == "held":
+        print(
+            f"Step {number}: verified after {rounds}, not committed: the project changed meanwhile (RUN008). Look at "
+            f"what changed; then `git apply {folder}/work.patch`, or run again",
+            file=sys.stderr,
+        )
     else:
         last = summary(run.rounds[-1].findings) if run.rounds else "no round"
-        print(f"Step {number}: not done after {rounds} ({last}); the project is as it was", file=sys.stderr)
+        touched = any(finding.code == "RUN008" for finding in run.warnings)
+        left = "the project changed meanwhile (RUN008)" if touched else "the project is as it was"
+        print(f"Step {number}: not done after {rounds} ({last}); {left}", file=sys.stderr)
         for kind in ("tests.txt", "txt"):
             if run.rounds and (said := root / folder / f"round_{len(run.rounds)}.{kind}").is_file():
                 print(f"the end of {folder}/{said.name}:", file=sys.stderr)

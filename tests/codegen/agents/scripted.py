@@ -85,7 +85,7 @@ class Supervised:
         assert list(self.pantry.root.rglob("*.lock")) == []
         for path in self.pantry.root.glob("runs/pantry/step_*/*/run.json"):
             record = json.loads(path.read_text())
-            assert record["outcome"] in ("review", "committed", "failed", "stopped")
+            assert record["outcome"] in ("review", "committed", "held", "failed", "stopped")
             for each in record["rounds"]:
                 said, asked = (path.with_name(f"round_{each['number']}.{kind}") for kind in ("txt", "prompt.md"))
                 assert said.stat().st_size <= each["output_bytes"]

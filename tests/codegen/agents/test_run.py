@@ -228,6 +228,50 @@ def test_what_the_agent_does_to_the_project_itself_is_reported(supervised: Super
     assert warning.message.endswith("git's config, git's hooks/post-commit, ref refs/heads/mine, stray.txt")
 
 
+@pytest.mark.parametrize("place", ["stray.txt", ".git/hooks/pre-commit", ".git/info/attributes", ".venv/site.py"])
+def test_nothing_is_committed_after_a_change_of_the_project_and_a_planted_hook_never_runs(
+    supervised: Supervised, place: str
+) -> None:
+    root = supervised.pantry.root
+    (root / ".git/info/exclude").write_text(".venv/\n")
+    (root / ".git/hooks").mkdir(exist_ok=True)
+    ran = supervised.scripts / "ran"
+    hook = f"#!/bin/sh\ntouch {ran}\n"
+    script = f"write({str(root / place)!r}, {hook!r})\nos.chmod({str(root / place)!r}, 0o755)\n"
+    run, folder = supervised.run(1, STEP_1 + script, commit=True)
+    assert run.outcome == "held"
+    [warning] = run.warnings
+    assert warning.code == "RUN008"
+    assert place.removeprefix(".git/") in warning.message
+    assert supervised.pantry.git.run("log", "--format=%s").splitlines() == ["Design of the pantry"]
+    assert not ran.exists()
+    assert "pantry/__init__.py" in (folder / "work.patch").read_text(), "the work is kept"
+
+
+def test_a_program_that_trusts_its_environment_works_in_the_tree(
+    supervised: Supervised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = supervised.pantry.root
+    for name, value in {"PWD": root, "OLDPWD": root / "pantry", "INIT_CWD": root, "SOME_PROJECT_DIR": root}.items():
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Somebody")
+    script = (
+        "for name in ('PWD', 'OLDPWD', 'INIT_CWD', 'SOME_PROJECT_DIR'):\n"
+        "    write(os.path.join(os.environ[name], f'stray_{name}.txt'), 'x')\n"
+        f"assert {str(root)!r} not in [os.environ[name] for name in os.environ if 'PATH' not in name]\n"
+        "assert not [name for name in os.environ if name.startswith('GIT_')]\n"
+    )
+    before = supervised.state()
+    run, _ = supervised.run(1, STEP_1 + script)
+    assert run.outcome == "review"
+    assert run.warnings == []
+    assert not list(root.rglob("stray_*.txt"))
+    assert before["head"] == supervised.state()["head"]
+    assert {f.path for f in run.rounds[0].findings if f.code == "RUN003"} == {
+        "stray_PWD.txt", "stray_OLDPWD.txt", "stray_INIT_CWD.txt", "stray_SOME_PROJECT_DIR.txt"
+    }  # fmt: skip
+
+
 def test_a_link_out_of_the_tree_is_undone(supervised: Supervised) -> None:
     outside = supervised.scripts / "outside.py"
     outside.write_text("secret = 1\n")
