@@ -76,9 +76,13 @@ def wanted_surface(document: Document) -> str:
 def modules_of(document: Document, code: Code) -> list[Module]:
     """The modules below a document's roots, in their order, tests and what `exclude:` names left out; roots without
     code are left out."""
-    excluded = split_names(document.front.extra.get("exclude", ""))
+    return modules_below(code, document.front.roots, split_names(document.front.extra.get("exclude", "")))
+
+
+def modules_below(code: Code, roots: Iterable[str], excluded: tuple[str, ...] = ()) -> list[Module]:
+    """The modules below some roots, tests and what is `excluded` left out; roots without code are left out."""
     found: dict[str, Module] = {}
-    for root in document.front.roots:
+    for root in roots:
         if has_root(code, root):
             below = code.modules_under(root, partial(is_left_out, excluded=excluded, root=root))
             found |= {module.name: module for module in below}
