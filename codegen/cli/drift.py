@@ -31,12 +31,15 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--compact", action="store_true", help=help)
     parser.set_defaults(run=_later("sync_from_code"))
 
-    parser = subparsers.add_parser("adopt", help="write a Section 5 skeleton from existing code")
+    parser = subparsers.add_parser("adopt", help="a whole design document of code that is there")
     parser.add_argument("packages", nargs="+", metavar="PACKAGE", help="path or dotted name of a package or module")
     _add_common(parser)
-    parser.add_argument("-o", "--output", type=Path, help="new file to write; standard output by default")
-    parser.add_argument("--first", type=int, default=1, metavar="N", help="number the first module 5.N")
-    parser.add_argument("--whole-classes", action="store_true", help="one entry per class, with all its methods")
+    help = "new file to write, its id from its name; standard output by default"
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help=help)
+    help = "what Section 5 shows: what crosses a border, or everything public; chosen from the code by default"
+    parser.add_argument("--surface", choices=("border", "all"), help=help)
+    help = "folders, files or globs that are no part of the package, besides tests"
+    parser.add_argument("--exclude", nargs="+", metavar="PATH", default=[], help=help)
     parser.set_defaults(run=_later("adopt"))
 
 

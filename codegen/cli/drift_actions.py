@@ -10,11 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from codegen.cli.common import shown, today
 from codegen.diagnostics import UsageError, exit_status, render, summary
 from codegen.document.locate import find_document, find_documents, project_root
 from codegen.document.parse import read_document
 from codegen.document.store import document_lock, write_document
-from codegen.drift.adopt import Adoption, package_path
+from codegen.drift.adopt import adopted_document, package_path
 from codegen.drift.code import Code
 from codegen.drift.markdown import drift_any
 from codegen.drift.report import DriftReport, drift
@@ -127,13 +128,22 @@ def _as_json(report: DriftReport) -> dict[str, Any]:
 
 
 def adopt(args: argparse.Namespace) -> int:
-    adoption = Adoption(Code(_root(args)), args.packages, args.whole_classes)
-    text = adoption.section(args.first)
-    for cycle in adoption.cycles():
-        print(f"cyclic deps, drop one of: {' -> '.join(cycle)}", file=sys.stderr)
-    if args.output:
-        write_document(args.output, text, None)
-        print(f"{args.output}: {len(text.splitlines())} lines", file=sys.stderr)
+    root = _root(args)
+    last = args.packages[0].rstrip("/").removesuffix(".py").replace("/", ".").rpartition(".")[2]
+    output: Path | None = args.output
+    if output is not None and output.exists():
+        raise UsageError(f"{output}: exists already; nothing was written")
+    ident = output.stem if output else last
+    found = adopted_document(Code(root), args.packages, ident, today(), args.surface, args.exclude)
+    if output is None:
+        sys.stdout.write(found.text)
     else:
-        sys.stdout.write(text)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        write_document(output, found.text, None)
+    lines = sum(module.lines for module in found.survey.modules)
+    size = len(found.text.splitlines())
+    print(f"{shown(output) if output else 'document'}: {size} lines for {lines} of code", file=sys.stderr)
+    print(f"surface: {found.wanted}, {len(found.surface.reached)} names; {found.why}", file=sys.stderr)
+    for group in found.survey.cycles:
+        print(f"modules that import each other: {', '.join(group)}", file=sys.stderr)
     return 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from codegen.document.contracts import (
     Function,
@@ -58,6 +58,17 @@ class Stubs:
                 else:
                     self._lines[name] = stub
                 fresh.add(name)
+
+    def put(self, name: str, lines: Sequence[str], after: str = "") -> None:
+        """Take in the stub of one name, without its members, in the place of the one that is there; a new name comes
+        behind the name `after` and its members, or at the end."""
+        is_new = name not in self._lines
+        self._lines[name] = list(lines)
+        if is_new and after in self._lines:
+            order = [each for each in self._lines if each != name]
+            last = max(at for at, each in enumerate(order) if each == after or each.startswith(f"{after}."))
+            order.insert(last + 1, name)
+            self._lines = {each: self._lines[each] for each in order}
 
     def without(self, names: Collection[str]) -> str:
         """The fence's text without these names."""

@@ -1,173 +1,91 @@
-"""Section 5 of a design document from code that exists already.
+"""A whole design document from code that exists already.
 
-Every public function, class and method of the packages becomes an entry: its docstring's first line, the entries it
-depends on (as its calls tell), the exceptions that leave it, and a sketch with its annotations. Neighbouring classes
-that hold data only share one entry. Decisions are left to the author: code does not say why.
+Sections 1 to 4 are questions with what the code shows beside them; Section 5 shows, folded, each callable that users
+reach, where it is defined; there is no plan, because nobody has to do what is there.
 """
 
 from __future__ import annotations
 
-import graphlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from codegen.diagnostics import UsageError
+from codegen.document.edit import yaml_scalar
+from codegen.document.folded import module_lines
 from codegen.drift.calls import CallGraph
-from codegen.drift.code import Code, Module, Place
-from codegen.drift.raises import constructed
-from codegen.drift.signatures import Definition
-from codegen.drift.sketch import Sketcher
-from codegen.drift.surface import public_callables
-
-MAX_FAMILY = 8
+from codegen.drift.code import Code, Module
+from codegen.drift.commands import entry_points
+from codegen.drift.questions import architecture, decision, flows, goals
+from codegen.drift.stubbing import Stubber
+from codegen.drift.surface import ALL, BORDER, Surface, modules_below, surface
+from codegen.drift.survey import Survey, says, survey
 
 
 @dataclass(frozen=True)
-class Sketch:
-    """One entry to be: the definitions its heading names, and those its fence shows beside them."""
+class Adopted:
+    """The document's text, the surface it shows (`border` or `all`) and why, and what the code shows of itself."""
 
-    module: Module
-    names: tuple[str, ...]
-    members: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @property
-    def shown(self) -> Iterator[str]:
-        for name in self.names:
-            yield name
-            yield from self.members.get(name, ())
+    text: str
+    wanted: str
+    why: str
+    surface: Surface
+    survey: Survey
 
 
-class Adoption:
-    """The entries for all public callables of some packages, and their text."""
+def adopted_document(
+    code: Code,
+    packages: Sequence[str],
+    ident: str,
+    date: str,
+    wanted: str | None = None,
+    excluded: Sequence[str] = (),
+) -> Adopted:
+    """The document of some packages, given as paths or dotted names. `wanted` is `border` or `all`; chosen where it is
+    not given.
 
-    def __init__(self, code: Code, packages: list[str], whole_classes: bool = False) -> None:
-        self.code = code
-        modules: dict[str, Module] = {}
-        for package in packages:
-            for module in code.modules_under(package_path(code, package)):
-                modules[module.name] = module
-        self.modules = [module for module in modules.values() if public_callables(module)]
-        if not self.modules:
-            raise UsageError(f"{', '.join(packages)}: no public function or class in it")
-        self.graph = CallGraph(code, list(modules.values()))
-        self.sketches = {m.name: list(_sketches(m, whole_classes)) for m in self.modules}
-        self.entry_of = {
-            f"{sketch.module.name}.{name}": sketch
-            for sketches in self.sketches.values()
-            for sketch in sketches
-            for name in sketch.shown
-        }
-
-    def section(self, first: int = 1) -> str:
-        """The text of Section 5, modules numbered from `first`."""
-        lines = ["## 5. APIs and implementation", ""]
-        for number, module in enumerate(self.modules, first):
-            lines += [f"### 5.{number} `{module.name}`", ""]
-            for at, sketch in enumerate(self.sketches[module.name], 1):
-                lines += [*self.entry(sketch, f"5.{number}.{at}"), ""]
-        return "\n".join(lines)
-
-    def cycles(self) -> list[list[str]]:
-        """Circles among the `deps:` written, each as the full names on the way round; at most one per circle that
-        is left when the earlier ones are cut."""
-        graph: dict[str, set[str]] = {}
-        for sketches in self.sketches.values():
-            for sketch in sketches:
-                own = f"{sketch.module.name}.{sketch.names[0]}"
-                graph[own] = {f"{entry.module.name}.{entry.names[0]}" for entry, _ in self._used(sketch)}
-        found: list[list[str]] = []
-        while True:
-            try:
-                graphlib.TopologicalSorter(graph).prepare()
-                return found
-            except graphlib.CycleError as error:
-                # the error lists the circle from a dependency to what needs it
-                circle = list(reversed(error.args[1]))
-                found.append(circle)
-                graph[circle[0]].discard(circle[1])
-
-    def entry(self, sketch: Sketch, ident: str) -> list[str]:
-        """The lines of one entry."""
-        module = sketch.module
-        lines = [f"#### {ident} {', '.join(f'`{name}`' for name in sketch.names)}", ""]
-        lines += [self._purpose(sketch), ""]
-        deps = ", ".join(f"`{name}`" for name in self._deps(sketch))
-        lines += [f"- deps: {deps or '-'}", "- decisions: -"]
-        errors = "; ".join(self._errors(sketch))
-        if errors:
-            lines.append(f"- errors: {errors}")
-        tests = self._tests(module)
-        if tests:
-            lines.append(f"- tests: {tests}")
-        return [*lines, "", "```python", *self.code_lines(sketch), "```"]
-
-    def code_lines(self, sketch: Sketch) -> list[str]:
-        """The sketches of all its definitions, one blank line between them."""
-        sketcher = Sketcher(sketch.module, sketch.module.annotated)
-        lines: list[str] = []
-        for name in sketch.names:
-            definition = sketch.module.definitions[name]
-            if definition.kind == "function":
-                block = sketcher.function(definition)
-            else:
-                members = sketch.members.get(name, ())
-                block = sketcher.class_(
-                    definition, [sketcher.function(sketch.module.definitions[each]) for each in members]
-                )
-            lines += [*([""] if lines else []), *block]
-        return lines
-
-    def _purpose(self, sketch: Sketch) -> str:
-        for name in sketch.names:
-            docstring = sketch.module.definitions[name].docstring
-            if docstring:
-                return _first_sentence_line(docstring)
-        return "Purpose not documented in the code."
-
-    def _deps(self, sketch: Sketch) -> list[str]:
-        names = (_heading_name(entry, target, sketch.module) for entry, target in self._used(sketch))
-        return list(dict.fromkeys(names))
-
-    def _used(self, sketch: Sketch) -> Iterator[tuple[Sketch, Place]]:
-        """Entries that this one uses, straight or through things that have no entry (private helpers)."""
-        todo = [Place(sketch.module, sketch.module.definitions[name]) for name in sketch.shown]
-        seen: set[str] = set()
-        while todo:
-            place = todo.pop(0)
-            if place.full_name in seen:
-                continue
-            seen.add(place.full_name)
-            for target, settled in self.graph.called(place):
-                entry = self.entry_of.get(target.full_name)
-                if entry is None and settled:
-                    todo.append(target)
-                elif entry is not None and entry is not sketch and (settled or self._is_only(target)):
-                    yield entry, target
-
-    def _is_only(self, target: Place) -> bool:
-        """Whether no other class of the packages has a method of this name."""
-        return len(self.graph.methods_called(target.definition.last_name)) == 1
-
-    def _errors(self, sketch: Sketch) -> list[str]:
-        names: dict[str, None] = {}
-        for name in sketch.shown:
-            for each in constructed(Place(sketch.module, sketch.module.definitions[name])):
-                for raised in sorted(self.graph.escapes(each, False), key=lambda found: found.line):
-                    if not raised.module.annotated.is_managed(raised.line):
-                        names[raised.name] = None
-        return list(names)
-
-    def _tests(self, module: Module) -> str:
-        parts = module.name.split(".")
-        guess = "/".join(["tests", *parts[:-1], f"test_{parts[-1]}.py"])
-        return guess if (self.code.root / guess).is_file() else ""
+    UsageError: there is no such package, or nobody reaches a function or class in it.
+    """
+    roots = tuple(package_path(code, package) for package in packages)
+    modules = modules_below(code, roots, tuple(excluded))
+    if wanted is None:
+        wanted, why = _choice(code, modules)
+    else:
+        why = "as asked"
+    found = surface(code, modules, wanted == ALL)
+    if not found.reached:
+        raise UsageError(f"{', '.join(packages)}: nobody reaches a function or class in it")
+    facts = survey(code, modules)
+    lines = [*_head(ident, roots, date, wanted, excluded), *_sections(ident, facts, found)]
+    return Adopted("\n".join([*lines, *section_5(code, modules, found), *_PLAN]) + "\n", wanted, why, found, facts)
 
 
-def _heading_name(entry: Sketch, target: Place, seen_from: Module) -> str:
-    """The name in an entry's heading under which it shows `target`."""
-    shown = target.definition.name
-    name = next(name for name in entry.names if shown == name or shown.startswith(f"{name}."))
-    return name if entry.module == seen_from else f"{entry.module.name}.{name}"
+def section_5(code: Code, modules: Sequence[Module], found: Surface) -> list[str]:
+    """The lines of Section 5: one folded block for each module that defines something that users reach."""
+    graph = CallGraph(code, list(modules))
+    lines = ["## 5. APIs and implementation", ""]
+    definers = {each.place.module.name: each.place.module for each in found.reached}
+    for number, module in enumerate(definers.values(), 1):
+        shown = Stubber(module, graph).code(each.place.definition.name for each in found.of(module))
+        fields = {"decisions": "D-1", "tests": tests_of(module, code)}
+        lines += [*module_lines(f"5.{number}", module.name, purpose_of(module, found), fields, shown, {}), ""]
+    return lines
+
+
+def purpose_of(module: Module, found: Surface) -> str:
+    """What a module says of itself, and where users find its names if that is not in the module."""
+    shown = [each.name.rpartition(".")[0] for each in found.of(module) if each.place.definition.owner == ""]
+    elsewhere = sorted({f"`{name}`" for name in shown if name != module.name})
+    reach = f"Users find it in {', '.join(elsewhere)}." if elsewhere else ""
+    return " ".join(filter(None, [says(module).replace("<", "\\<"), reach]))
+
+
+def tests_of(module: Module, code: Code) -> str:
+    """The test file named like the module, if there is one; none is invented."""
+    parts = [part.strip("_") for part in module.name.split(".")]
+    for guess in ("/".join(["tests", *parts[:-1], f"test_{parts[-1]}.py"]), f"tests/test_{parts[-1]}.py"):
+        if parts[-1] and (code.root / guess).is_file():
+            return guess
+    return ""
 
 
 def package_path(code: Code, package: str) -> str:
@@ -181,55 +99,70 @@ def package_path(code: Code, package: str) -> str:
     raise UsageError(f"{package}: no such package below {code.root}; give a path or a dotted name")
 
 
-def _sketches(module: Module, whole_classes: bool) -> Iterator[Sketch]:
-    family: list[str] = []
-    members: dict[str, tuple[str, ...]] = {}
-    for name in public_callables(module):
-        definition = module.definitions[name]
-        if definition.owner in module.definitions and (whole_classes or definition.owner in family):
-            continue
-        inside = _members(module, definition, whole_classes)
-        is_data = definition.kind == "class" and _holds_data_only(module, definition)
-        if is_data and len(family) < MAX_FAMILY:
-            family.append(name)
-            members[name] = inside
-            continue
-        if family:
-            yield Sketch(module, tuple(family), members)
-            family, members = [], {}
-        if is_data:
-            family, members = [name], {name: inside}
-        else:
-            yield Sketch(module, (name,), {name: inside} if inside else {})
-    if family:
-        yield Sketch(module, tuple(family), members)
+def _choice(code: Code, modules: list[Module]) -> tuple[str, str]:
+    """The surface to begin with: everything public where most public names cross no border and no command runs the
+    package, as in a library whose users import its modules."""
+    border = surface(code, modules)
+    total = len(border.inside) + len(border.reached)
+    tops = {module.name.partition(".")[0] for module in modules}
+    if len(border.inside) > len(border.reached) and tops.isdisjoint(
+        name.partition(".")[0] for name in entry_points(code.root)
+    ):
+        return ALL, f"{len(border.inside)} of {total} public names cross no border, and no command runs the package"
+    return BORDER, f"{len(border.inside)} more public names cross no border"
 
 
-def _members(module: Module, owner: Definition, whole_classes: bool) -> tuple[str, ...]:
-    """Methods that the class's own fence shows: its constructor, and all public ones of a class shown whole."""
-    if owner.kind != "class":
-        return ()
-    whole = whole_classes or _holds_data_only(module, owner)
-    found = []
-    for name, each in module.definitions.items():
-        if each.owner == owner.name and each.kind == "function":
-            constructor = each.last_name == "__init__" and len(each.parameters) > 1
-            if constructor or (whole and each.is_public):
-                found.append(name)
-    return tuple(found)
+def _head(ident: str, roots: Sequence[str], date: str, wanted: str, excluded: Sequence[str]) -> list[str]:
+    title = ident.replace("_", " ").replace("-", " ").capitalize()
+    return [
+        "---",
+        f"id: {ident}",
+        f"title: {yaml_scalar(title)}",
+        "version: 0.1",
+        "status: draft",
+        f"roots: [{', '.join(roots)}]",
+        "supersedes: []",
+        *([f"surface: {wanted}"] if wanted != BORDER else []),
+        *([f"exclude: [{', '.join(excluded)}]"] if excluded else []),
+        "---",
+        f"# {title}",
+        "",
+        "## Version history",
+        "",
+        "| Version | Date | Change |",
+        "|---|---|---|",
+        f"| 0.1 | {date} | adopted from the code |",
+        "",
+        "## Iteration log",
+        "",
+        "| Round | Date | Asked | Changed | Decisions |",
+        "|---|---|---|---|---|",
+        "",
+        "## Open to-dos",
+        "",
+        "- T-1: answer the questions of Sections 1 to 4.",
+        "",
+    ]
 
 
-def _holds_data_only(module: Module, owner: Definition) -> bool:
-    """Whether a class is its fields (or nothing, like an exception) with at most properties beside them."""
-    methods = [each for each in module.definitions.values() if each.owner == owner.name and each.is_public]
-    if any("property" not in each.decorators for each in methods):
-        return False
-    constructor = module.definitions.get(f"{owner.name}.__init__")
-    return bool(owner.fields or owner.bases) and constructor is None
+def _sections(ident: str, facts: Survey, found: Surface) -> list[str]:
+    first = found.reached[0].place.module.name
+    names = tuple(each.name for each in found.reached)
+    return [*goals(ident, facts, names), *architecture(facts), *decision(first), *flows(facts)]
 
 
-def _first_sentence_line(docstring: str) -> str:
-    """The docstring's first paragraph up to the end of its first line, or of its first sentence."""
-    paragraph = " ".join(docstring.split("\n\n")[0].split())
-    first = docstring.split("\n")[0].strip()
-    return first if first.endswith((".", ":", "!")) else (paragraph.split(". ")[0].rstrip(".") + ".")
+_PLAN = (
+    "## 6. Plan",
+    "",
+    "There is no plan: the code was there before its document.",
+    "",
+    "### 6.1 Dependency graph",
+    "",
+    "<!-- codegen:graph -->",
+    "",
+    "```mermaid",
+    "flowchart LR",
+    "```",
+    "",
+    "<!-- codegen:end -->",
+)

@@ -21,14 +21,13 @@ _CONSTRUCTION = ("__init__", "__post_init__", "__new__")
 
 
 def error_differences(
-    entry: Entry,
-    pairs: list[tuple[Documented, Place]],
-    graph: CallGraph,
+    entry: Entry, pairs: list[tuple[Documented, Place]], graph: CallGraph, apart: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, str]]:
-    """Message and fix for every exception that only the document or only the code knows."""
+    """Message and fix for every exception that only the document or only the code knows; `apart` as in
+    `undocumented_raises`."""
     if not pairs:
         return
-    for name, each in undocumented_raises(entry, pairs, graph).items():
+    for name, each in undocumented_raises(entry, pairs, graph, apart).items():
         fix = f"Add `{name} when …` to the entry's `errors:`."
         yield f"{name} is raised ({each.module.shown}:{each.line}) and not documented", fix
     listed = documented_errors(entry)
@@ -44,14 +43,21 @@ def error_differences(
             yield f"{error.name} is documented and {reason}", fix
 
 
-def undocumented_raises(entry: Entry, pairs: Iterable[tuple[Documented, Place]], graph: CallGraph) -> dict[str, Raise]:
-    """The exceptions that leave an entry's code and that the entry does not name, by name."""
+def undocumented_raises(
+    entry: Entry,
+    pairs: Iterable[tuple[Documented, Place]],
+    graph: CallGraph,
+    apart: frozenset[str] = frozenset(),
+) -> dict[str, Raise]:
+    """The exceptions that leave an entry's code and that the entry does not name, by name. The constructor of a class
+    that is an entry of its own (`apart`, by full names) does not speak for the class."""
     pairs = list(pairs)
     in_fences = {name for documented, _ in pairs for name in raised_in_fence(documented.definition)}
     listed = {error.name for error in documented_errors(entry)}
     known = {name.rpartition(".")[2] for name in in_fences | listed}
     found: dict[str, Raise] = {}
-    for place in (place for _, pair in pairs for place in constructed(pair)):
+    places = [(place, pair) for _, pair in pairs for place in constructed(pair)]
+    for place in (place for place, pair in places if place == pair or place.full_name not in apart):
         for each in sorted(graph.escapes(place, False), key=lambda raised: raised.line):
             managed = each.module.annotated.is_managed(each.line)
             if not managed and known.isdisjoint(graph.ancestry(each.module, each.name)):

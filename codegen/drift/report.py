@@ -200,8 +200,10 @@ class _Comparison:
         by_entry: dict[str, list[tuple[Documented, Place]]] = {}
         for documented, place in pairs:
             by_entry.setdefault(documented.entry.id, []).append((documented, place))
+        owners = {place.full_name: documented.entry.id for documented, place in pairs}
         for entry in self.document.entries:
-            for message, fix in error_differences(entry, by_entry.get(entry.id, []), self.graph):
+            apart = frozenset(name for name, owner in owners.items() if owner != entry.id)
+            for message, fix in error_differences(entry, by_entry.get(entry.id, []), self.graph, apart):
                 self._add(entry, _errors_line(entry), codes.RAISE, f"entry {entry.number}: {message}", fix)
 
     def _coverage(self, pairs: list[tuple[Documented, Place]]) -> Coverage:

@@ -213,9 +213,9 @@ def _overlaps(steps: Sequence[Step], waves: Sequence[tuple[int, ...]]) -> list[t
 
 
 def differences(graph: Dependencies) -> list[tuple[Entry, tuple[Entry, ...]]]:
-    """Entries whose code uses others that `deps:` does not name."""
+    """Open entries whose code uses others that `deps:` does not name; what a folded one needs is read from its code."""
     return [
         (graph.entries[ident], tuple(graph.entries[other] for other in others))
         for ident, others in graph.inferred.items()
-        if others
+        if others and not graph.entries[ident].folded
     ]

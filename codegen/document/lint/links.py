@@ -48,6 +48,8 @@ def _dependencies(document: Document, entry: Entry, references: References) -> I
 
 
 def _unnamed(document: Document, entry: Entry, references: References, explicit: tuple[str, ...]) -> Iterator[Finding]:
+    if entry.folded:
+        return  # what a folded name needs is read from its code; `deps:` says only more than that
     used = references.used(entry)
     missing = [other for ident, other in used.items() if ident not in explicit and not _own_class(entry, other)]
     if missing:

@@ -35,7 +35,8 @@ def check_symbols(document: Document, references: References, code: Codebase) ->
         for span in SPAN.findall(bare(document, number)):
             text = span.strip()
             if _is_path(text):
-                if not code.has_path(text) and not _planned(text, planned, document):
+                # `rich.json` may be a module as well as a file
+                if not code.has_path(text) and not code.has_name(text) and not _planned(text, planned, document):
                     message = f"`{text}` does not exist"
                     yield finding(document, number, "SYM001", message, "Correct the path, or plan it in Section 6.")
             elif (match := DOTTED.match(text)) and match.group(1).split(".")[0] in code.packages:

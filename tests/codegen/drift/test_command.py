@@ -73,9 +73,13 @@ def test_adopt_writes_a_new_file_and_never_over_an_old_one(
     monkeypatch.chdir(project.root)
     assert main(["adopt", "store"]) == 0
     printed = capsys.readouterr().out
-    assert main(["adopt", "store", "-o", "section.md"]) == 0
-    assert Path("section.md").read_text() == printed
-    assert main(["adopt", "store", "-o", "section.md"]) == 2
+    assert main(["adopt", "store", "-o", "design/store.md"]) == 0
+    assert Path("design/store.md").read_text() == printed
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == f"design/store.md: {len(printed.splitlines())} lines for 62 of code"
+    assert told[1] == "surface: border, 4 names; 3 more public names cross no border"
+    assert main(["adopt", "store", "-o", "design/store.md"]) == 2
+    assert Path("design/store.md").read_text() == printed
 
 
 def test_the_proposed_patch_is_what_write_does(
