@@ -15,6 +15,7 @@ from roll_ts.core.settings import Problem
 from roll_ts.observe.journal import Journal, write_journal
 from roll_ts.observe.picture import write_picture
 from roll_ts.observe.report import Report, make_report
+from roll_ts.observe.still import make_still
 from roll_ts.observe.table import comparison_text, report_text
 from roll_ts.observe.timeline import write_timeline
 from roll_ts.sim.config import Scheme, SimulationConfig, load_simulation
@@ -68,15 +69,15 @@ class Comparison:
         write_picture(journals, path, self.config.title or self.config.name, self._lead())
 
     def write(self, folder: Path | str) -> list[Path]:
-        """Write picture.html, report.json, and a journal and a timeline per scheme into `folder`; returns the
-        files."""
+        """Write picture.html, picture.svg, report.json, and a journal and a timeline per scheme into `folder`; returns
+        the files."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        files = [folder / "picture.html", folder / "report.json"]
+        files = [folder / "picture.html", folder / "picture.svg", folder / "report.json"]
         self.write_picture(files[0])
-        part = files[1].with_name("report.json.part")
-        part.write_text(json.dumps(self.to_json(), indent=2) + "\n", encoding="utf-8")
-        os.replace(part, files[1])
+        still = make_still([run.journal for run in self.runs], self.config.title or self.config.name)
+        _replace(files[1], still)
+        _replace(files[2], json.dumps(self.to_json(), indent=2) + "\n")
         for run in self.runs:
             stem = "".join(c if c.isalnum() else "-" for c in run.scheme.title.lower())
             files += [folder / f"{stem}.journal.jsonl", folder / f"{stem}.timeline.json"]
@@ -90,6 +91,12 @@ class Comparison:
             f"Simulated: {self.config.steps} training steps of {roll.groups_per_batch} × {roll.group_size} samples, "
             f"workload “{work.preset}”, episodes of up to {roll.max_turns} turns; every scheme plays the same episodes."
         )
+
+
+def _replace(path: Path, text: str) -> None:
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
 
 
 def simulate_config(config: SimulationConfig, tell: Callable[[str], None] = lambda text: None) -> Comparison:
