@@ -34,6 +34,7 @@ sys.path.insert(0, str(ROOT))
 
 from _closing import closing_line  # noqa: E402
 
+from codegen.cli import COLLECT_EVERY  # noqa: E402
 from codegen.expand.driver.expansion import expand_file  # noqa: E402
 from codegen.expand.reading.files import find_files  # noqa: E402
 from codegen.expand.reading.parsing import parse_python, same_tree  # noqa: E402
@@ -334,7 +335,7 @@ def refuted(bounds: Bounds) -> None:
 
 def annotated(count: int) -> bytes:
     """A file of that many functions with three annotations each."""
-    function = (
+    here = (
         "def work_{n}(ranks: list[int], limit: int) -> int:\n"
         "    # VAL: VAL_NON_EMPTY(ranks)\n"
         "    # VAL: VAL_POSITIVE(limit)\n"
@@ -342,12 +343,21 @@ def annotated(count: int) -> bytes:
         "    # AST: AST_POSTCONDITION(0 <= total < limit)\n"
         "    return total\n\n\n"
     )
-    return "".join(function.replace("{n}", str(n)) for n in range(count)).encode()
+    remote = (
+        "# AST: AST_ENSURES(len(result) <= old(limit))\n"
+        "def rest_{n}(\n"
+        "    ranks: list[int],  # VAL: VAL_NO_DUPLICATES\n"
+        "    limit: int,  # VAL: VAL_INT_RANGE(min=0, max=work_0([1], 9))\n"
+        ") -> list[int]:\n"
+        "    return ranks[:limit]\n\n\n"
+    )
+    return "".join((here, remote)[n % 2].replace("{n}", str(n)) for n in range(count)).encode()
 
 
 def scale(bounds: Bounds) -> None:
     """Expansion and check of large files: seconds of processor time per function."""
     per: dict[int, tuple[float, float]] = {}
+    gc.set_threshold(COLLECT_EVERY)  # As the command line does.
     for count in (400, 4_000):
         data = annotated(count)
         rounds = 1 if count > 1_000 else 3

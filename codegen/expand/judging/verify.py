@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from bisect import bisect_right
 from dataclasses import dataclass
 
 from codegen.expand.model import FileReport
@@ -78,15 +79,19 @@ def _libcst_problem(text: str) -> str | None:
 
 def _without_blocks(reading: Reading) -> ast.Module:
     """The tree of the text with the statements of all blocks taken out, and what they hold put back."""
-    blocks = {block.body_first: block for block in reading.all_blocks}
+    blocks = sorted(reading.all_blocks, key=_begin)
     imports = {mark.line for mark in reading.imports}
     waiting: list[ast.AST] = [reading.tree]
     while waiting:
         node = waiting.pop()
         for _, suite in suites_of(node):
-            suite[:] = _kept(suite, list(blocks.values()), imports)
+            suite[:] = _kept(suite, blocks, imports)
             waiting.extend(suite)
     return reading.tree
+
+
+def _begin(block: Block) -> int:
+    return block.body_first
 
 
 def _kept(suite: list[ast.stmt], blocks: list[Block], imports: set[int]) -> list[ast.stmt]:
@@ -95,7 +100,8 @@ def _kept(suite: list[ast.stmt], blocks: list[Block], imports: set[int]) -> list
         line = first_line(statement)
         if line in imports:
             continue
-        block = next((b for b in blocks if b.body_first <= line <= b.body_last), None)
+        at = bisect_right(blocks, line, key=_begin)
+        block = blocks[at - 1] if at and line <= blocks[at - 1].body_last else None
         if block is None or (block.shape == "wrap" and _inside(block.hole, line)):
             kept.append(statement)
         elif block.hole is not None and (statement is block.hole or block.shape == "wrap"):

@@ -14,7 +14,7 @@ from codegen.expand.meaning.classes import is_property, last_word, shape_of
 from codegen.expand.meaning.snapshots import MUTATORS
 from codegen.expand.meaning.types import AWAITABLE, ONE_PASS, Scope, infer, members_of
 from codegen.expand.model import SiteError
-from codegen.expand.reading.parsing import Function, own_nodes
+from codegen.expand.reading.parsing import Function, definitions, own_nodes
 from codegen.expand.reading.suites import Suite
 
 _LOOKING = frozenset({"isinstance", "issubclass", "type", "callable", "hasattr", "id", "getattr"})
@@ -177,7 +177,7 @@ def changing_calls(texts: list[str], suite: Suite, scope: Scope) -> list[str]:
 
 def _changes(call: ast.Call, suite: Suite, scope: Scope) -> bool:
     if isinstance(call.func, ast.Name):
-        known = [n for n in scope.tree.body if getattr(n, "name", None) == call.func.id]
+        known = definitions(scope.tree, call.func.id)
         functions = [n for n in known if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
         return call.func.id == "next" or any(_stores(function) for function in functions)
     if not isinstance(call.func, ast.Attribute):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from codegen.expand.meaning.classes import classes_of, decorator_names, is_property, last_word, shape_of
 from codegen.expand.reading.exits import is_generator
-from codegen.expand.reading.parsing import Function, own_nodes
+from codegen.expand.reading.parsing import Function, definitions, own_nodes
 from codegen.expand.reading.scopes import bound_in, parameters_of
 from codegen.expand.reading.suites import Suite
 
@@ -303,7 +303,7 @@ def _of_function(name: str, scope: Scope) -> ast.expr | None:
     """What a function or class at the top level of the module gives."""
     if name in _local(scope):
         return None
-    found = [node for node in scope.tree.body if getattr(node, "name", None) == name]
+    found = definitions(scope.tree, name)
     if len(found) != 1:
         return None
     if isinstance(found[0], ast.FunctionDef | ast.AsyncFunctionDef):

@@ -7,6 +7,7 @@ so it is the same however often a file was expanded.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Callable
 
 from codegen.diagnostics import Finding, Severity
@@ -41,11 +42,14 @@ def make_plan(planning: Planning) -> Plan:
 
 def _no_nesting(planning: Planning) -> None:
     """A block that holds a statement of the author's cannot hold another block in it."""
-    for outer in planning.plan.blocks:
+    blocks = sorted(planning.plan.blocks, key=lambda block: block.after)
+    afters = [block.after for block in blocks]
+    for outer in blocks:
         if outer.statement is None:
             continue
         first, last = first_line(outer.statement), last_line(outer.statement)
-        for inner in planning.plan.blocks:
+        # A block beside the statement, one line above, may enclose it as well; all others lie inside its lines.
+        for inner in blocks[bisect_left(afters, first - 1) : bisect_left(afters, last)]:
             same = outer.shape == "wrap" and inner is not outer and inner.statement is outer.statement
             if same or (first <= inner.after < last):
                 opener = outer.annotations[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,8 @@ from codegen.expand.reading.suites import Suite
 from codegen.patterns import Library
 
 HERE, MODULE, ENTRY, RETURN = range(4)
+SPARE = 4
+"""Statements below a site beyond those of its block: hand-written code may spread the same check over more of them."""
 
 
 @dataclass
@@ -104,9 +107,9 @@ class Planning:
 
     def unmarked(self, statement: ast.stmt, what: str) -> None:
         """Make sure that a statement which a block is to hold has no annotation in it. Raises SiteError."""
-        inside = [o for o in self.openers if first_line(statement) <= o.line <= last_line(statement)]
-        if inside:
-            line = inside[0].line
+        at = bisect_left(self.openers, first_line(statement), key=_line)
+        if at < len(self.openers) and self.openers[at].line <= last_line(statement):
+            line = self.openers[at].line
             message = f"the annotation on line {self.line_of(line)} is part of {what}, which a block has to hold"
             raise SiteError("nested", message, "Put it on its own line above.", line)
 
@@ -125,6 +128,8 @@ class Planning:
         """Plan a block. `body` is the parsed code when the caller has it, with the canonical text of its `holes`."""
         openers = tuple(dict.fromkeys(check.opener for check in checks))
         remote = key[0] if key[0] != "own" else None
+        body = ast.parse(code).body if body is None else body
+        below = bisect_right(suite.statements, after, key=first_line)
         self.plan.blocks.append(
             Planned(
                 key=key,
@@ -133,7 +138,7 @@ class Planning:
                 indent=suite.indent if suite.parent else "",
                 unit=suite.unit,
                 code=code,
-                form=canonical(ast.parse(code).body if body is None else body, holes),
+                form=canonical(body, holes),
                 annotations=openers,
                 patterns=tuple(dict.fromkeys(f"{c.pattern.id} v{c.pattern.version}" for c in checks)),
                 openers=tuple(f"# {o.tag} on {remote}: {_items(o, checks)}" for o in openers) if remote else (),
@@ -141,9 +146,13 @@ class Planning:
                 shape="plain" if statement is None else "return" if remote else "wrap",
                 statement=statement,
                 origin=_origin(openers, checks),
-                following=tuple(s for s in suite.statements if first_line(s) > after),
+                following=tuple(suite.statements[below : below + len(body) + SPARE]),
             )
         )
+
+
+def _line(opener: Opener) -> int:
+    return opener.line
 
 
 def _origin(openers: Sequence[Opener], checks: Sequence[Check]) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import ast
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterator
+from weakref import WeakKeyDictionary
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
@@ -93,6 +94,20 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+_DEFINITIONS: WeakKeyDictionary[ast.Module, dict[str, list[ast.stmt]]] = WeakKeyDictionary()
+
+
+def definitions(tree: ast.Module, name: str) -> list[ast.stmt]:
+    """Functions and classes of that name at the top level of a module, which nobody may change meanwhile."""
+    if tree not in _DEFINITIONS:
+        found: dict[str, list[ast.stmt]] = {}
+        for statement in tree.body:
+            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                found.setdefault(statement.name, []).append(statement)
+        _DEFINITIONS[tree] = found
+    return _DEFINITIONS[tree].get(name, [])
 
 
 def same_tree(left: ast.AST, right: ast.AST) -> bool:

@@ -7,14 +7,16 @@ signature to its parameter. A place where no statement can stand is a PlaceError
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from codegen.expand.reading.comments import Layout, LogicalLine
+from codegen.expand.reading.index import SuiteIndex
 from codegen.expand.reading.marks import Opener
 from codegen.expand.reading.parsing import Function, first_line, is_docstring, last_line
 from codegen.expand.reading.source import column_of
-from codegen.expand.reading.suites import Suite, all_suites, characters, last_before, open_suites
+from codegen.expand.reading.suites import Suite, characters, last_before, open_suites
 
 CLAUSES = frozenset({"else", "elif", "except", "finally", "case"})
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -80,27 +82,23 @@ class Places:
         self.root = root
         self.layout = layout
         self.lines = lines
-        self.suites = all_suites(root)
-        self.decorated = [s for suite in self.suites for s in suite.statements if first_line(s) < s.lineno]
+        self.index = SuiteIndex(root)
 
     def find(self, opener: Opener) -> Place:
         """The annotation's place. Raises PlaceError."""
         if opener.comment.depth:
             return self._in_brackets(opener)
-        if decorated := self._decorated(opener.line):
+        if decorated := self.index.decorated(opener.line):
             return self._about(decorated, ())
         return self._own_line(opener) if opener.comment.own_line else self._trailing(opener)
 
     def body_of(self, function: ast.AST) -> Suite:
         """The suite that is a function's body."""
-        return next(suite for suite in self.suites if suite.owner is function and suite.clause is None)
+        return self.index.body_of(function)
 
     def about(self, function: Function) -> Place:
         """The place of checks at a function's entry. Raises PlaceError."""
         return self._about(function, ())
-
-    def _decorated(self, line: int) -> ast.stmt | None:
-        return next((s for s in self.decorated if first_line(s) <= line < s.lineno), None)
 
     def _about(self, statement: ast.AST, warnings: tuple[str, ...]) -> Place:
         """The place of an annotation about a function as a whole."""
@@ -149,12 +147,10 @@ class Places:
 
     def _clause(self, below: LogicalLine) -> Suite | None:
         """The clause whose header is that line."""
-        if below.word not in CLAUSES:
-            return None
-        return next((s for s in self.suites if s.clause == below.word and s.header_end == below.last), None)
+        return self.index.clause(below.word, below.last) if below.word in CLAUSES else None
 
     def _in_suite(self, opener: Opener, suite: Suite, warnings: tuple[str, ...]) -> Place:
-        index = sum(1 for statement in suite.statements if first_line(statement) < opener.line)
+        index = bisect_left(suite.statements, opener.line, key=first_line)
         below = suite.statements[index] if index < len(suite.statements) else None
         above = last_before(suite, opener.line)
         if isinstance(below, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and self._touches(opener, below):
@@ -173,11 +169,9 @@ class Places:
         between = self.lines[opener.last_line : first_line(below) - 1]
         return all(line.lstrip(" \t\f").startswith("#") for line in between)
 
-    @staticmethod
-    def _after_futures(suite: Suite, index: int) -> None:
-        later = suite.statements[index:]
-        docstring = index == 0 and later and is_docstring(later[0])
-        if docstring or any(isinstance(s, ast.ImportFrom) and s.module == "__future__" for s in later):
+    def _after_futures(self, suite: Suite, index: int) -> None:
+        docstring = index == 0 and suite.statements and is_docstring(suite.statements[0])
+        if docstring or index < self.index.futures_end:
             raise PlaceError(
                 "no statement can stand above the module's docstring and __future__ imports", "Move it below them."
             )
@@ -191,16 +185,12 @@ class Places:
 
     def _trailing(self, opener: Opener) -> Place:
         line = opener.line
-        for suite in self.suites:
-            if suite.header_end == line and not suite.inline and suite is not self.root:
-                if suite.kind == "function":
-                    return self._about(suite.owner, ())
-                return self._below_header(suite, (), None)
-        for suite in reversed(self.suites):
-            for index, statement in enumerate(suite.statements):
-                if last_line(statement) != line or getattr(statement, "body", None):
-                    continue
-                return self._after_statement(opener, suite, index)
+        if suite := self.index.below_header(line):
+            if suite.kind == "function":
+                return self._about(suite.owner, ())
+            return self._below_header(suite, (), None)
+        if found := self.index.ending_on(line):
+            return self._after_statement(opener, *found)
         raise PlaceError("no statement ends on this line", "Put the annotation on a line of its own.")
 
     def _after_statement(self, opener: Opener, suite: Suite, index: int) -> Place:
@@ -225,18 +215,14 @@ class Places:
             raise PlaceError("several statements share this line", "Give each statement a line of its own.")
 
     def _in_brackets(self, opener: Opener) -> Place:
-        for suite in reversed(self.suites):
-            owner = suite.owner
-            if not isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef) or opener.comment.depth != 1:
-                continue
-            if owner.lineno <= opener.line <= suite.header_end:
-                parameter = self._parameter(owner, opener)
-                place = self._about(owner, ())
-                return Place(place.suite, place.index, place.after, True, speaks_of=suite, parameter=parameter)
-        for suite in reversed(self.suites):
-            for index, statement in enumerate(suite.statements):
-                if first_line(statement) <= opener.line <= last_line(statement) and self._ends(statement, opener):
-                    return self._after_statement(opener, suite, index)
+        body = self.index.signature(opener.line)
+        if body is not None and body.function is not None and opener.comment.depth == 1:
+            parameter = self._parameter(body.function, opener)
+            place = self._about(body.function, ())
+            return Place(place.suite, place.index, place.after, True, speaks_of=body, parameter=parameter)
+        for suite, index in self.index.holding(opener.line):
+            if self._ends(suite.statements[index], opener):
+                return self._after_statement(opener, suite, index)
         raise PlaceError(
             "no statement can stand inside brackets", "Put the annotation on its own line above the statement."
         )

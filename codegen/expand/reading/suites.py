@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from codegen.expand.reading.comments import Layout
-from codegen.expand.reading.parsing import Function, first_line, last_line, suites_of
+from codegen.expand.reading.parsing import Function, first_line, suites_of
 from codegen.expand.reading.source import column_of, indent_of
 
 SuiteKind = Literal["module", "function", "class", "block"]
@@ -36,6 +36,16 @@ class Suite:
     parent: Suite | None = None
     outer: str = ""
     children: list[Suite] = field(default_factory=list)
+    _by_statement: dict[int, list[Suite]] = field(default_factory=dict, repr=False)
+
+    def adopt(self, child: Suite, statement: ast.stmt) -> None:
+        """Hang a suite below the statement that it belongs to."""
+        self.children.append(child)
+        self._by_statement.setdefault(id(statement), []).append(child)
+
+    def under(self, statement: ast.stmt) -> list[Suite]:
+        """The suites of one statement, in source order."""
+        return self._by_statement.get(id(statement), [])
 
     @property
     def unit(self) -> str:
@@ -74,7 +84,7 @@ def read_suites(tree: ast.Module, layout: Layout, lines: Sequence[str]) -> Suite
         for statement in suite.statements:
             for owner, body, clause in _clauses(statement, lines):
                 child = _suite(owner, body, clause, suite, layout, lines)
-                suite.children.append(child)
+                suite.adopt(child, statement)
                 waiting.append(child)
     return root
 
@@ -142,9 +152,9 @@ def open_suites(root: Suite, line: int) -> list[Suite]:
     """The suites that may still go on at a line that holds no code, the innermost last."""
     chain = [root]
     while True:
-        started = [child for child in chain[-1].children if child.header_end < line and not child.inline]
         owner = last_before(chain[-1], line)
-        inside = [child for child in started if owner is not None and _under(child, owner)]
+        below = chain[-1].under(owner) if owner is not None else []
+        inside = [child for child in below if child.header_end < line and not child.inline]
         if not inside:
             return chain
         chain.append(inside[-1])
@@ -152,24 +162,13 @@ def open_suites(root: Suite, line: int) -> list[Suite]:
 
 def last_before(suite: Suite, line: int) -> ast.stmt | None:
     """The last statement of a suite that begins before the line."""
-    found = None
-    for statement in suite.statements:
-        if first_line(statement) >= line:
-            break
-        found = statement
-    return found
-
-
-def _under(child: Suite, statement: ast.stmt) -> bool:
-    begin = first_line(child.statements[0])
-    return first_line(statement) <= begin and last_line(child.statements[-1]) <= last_line(statement)
+    at = bisect_left(suite.statements, line, key=first_line)
+    return suite.statements[at - 1] if at else None
 
 
 def all_suites(root: Suite) -> list[Suite]:
     """Every suite, outer ones first."""
-    found, waiting = [], [root]
-    while waiting:
-        suite = waiting.pop(0)
-        found.append(suite)
-        waiting.extend(suite.children)
+    found = [root]
+    for suite in found:  # The list grows while it is read.
+        found.extend(suite.children)
     return found
