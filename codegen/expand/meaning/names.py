@@ -57,7 +57,7 @@ def missing(name: str, suite: Suite, after: int) -> str | None:
 
 def _missing_local(name: str, suite: Suite, after: int, function: Function) -> str | None:
     body = _body_of(suite, function)
-    events = [event for event in _events(body) if event.name == name]
+    events = _events_of(body).get(name, ())
     usable = [
         e for e in events if not e.deleted and e.line <= after and not _apart(e.suite, suite) and _lives(e, suite)
     ]
@@ -71,7 +71,7 @@ def _missing_local(name: str, suite: Suite, after: int, function: Function) -> s
 
 def _missing_global(name: str, suite: Suite, after: int) -> str | None:
     root = _root(suite)
-    events = [event for event in _events(root) if event.name == name]
+    events = _events_of(root).get(name, ())
     bound = [event for event in events if not event.deleted]
     if not bound:
         return None if name in _global_names(scope_at(suite).tree) else "is not defined"
@@ -151,7 +151,7 @@ def _calls(statement: ast.stmt) -> bool:
 
 def deleted_later(name: str, root: Suite) -> bool:
     """Whether the module deletes the name."""
-    return any(event.deleted and event.name == name for event in _events(root))
+    return any(event.deleted for event in _events_of(root).get(name, ()))
 
 
 def nearest(name: str, suite: Suite) -> str:
@@ -251,6 +251,15 @@ def _one_statement(left: Suite, right: Suite) -> bool:
 def _lives(event: Event, site: Suite) -> bool:
     """The name of an exception exists in its handler only."""
     return not isinstance(event.node, ast.ExceptHandler) or _around(event.suite, site)
+
+
+@lru_cache(maxsize=32)
+def _events_of(body: Suite) -> dict[str, list[Event]]:
+    """The events of a scope by the name that they are about."""
+    found: dict[str, list[Event]] = {}
+    for event in _events(body):
+        found.setdefault(event.name, []).append(event)
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import pairwise
 
 from codegen.expand.meaning.classes import classes_of, last_word
@@ -114,17 +115,22 @@ def take_snapshots(
     return replace(bound, values=values, target=target), taken
 
 
+@lru_cache(maxsize=8)
+def _imports_copy(tree: ast.Module) -> bool:
+    """Whether the module imports `copy` under its own name."""
+    return any(
+        isinstance(node, ast.Import) and any(a.name == "copy" and a.asname is None for a in node.names)
+        for node in own_nodes(tree)
+    )
+
+
 def _copies(scope: Scope) -> dict[str, str]:
     """How `copy(x)` and `deepcopy(x)` are written here: as the module's own function, or by the module `copy`."""
     local = frozenset().union(*(bound_in(function) for function in scope.suite.functions))
     found = {}
     for name in _COPIES:
-        imported = [
-            node
-            for node in own_nodes(scope.tree)
-            if isinstance(node, ast.Import) and any(a.name == "copy" and a.asname is None for a in node.names)
-        ]
-        taken = name in local or "copy" in local or (name in bound_in(scope.tree) and not (name == "copy" and imported))
+        ours = name == "copy" and _imports_copy(scope.tree)
+        taken = name in local or "copy" in local or (name in bound_in(scope.tree) and not ours)
         if not taken:
             found[name] = f"copy.{name}"
     return found

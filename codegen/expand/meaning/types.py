@@ -277,7 +277,7 @@ def _of_init(node: ast.ClassDef, scope: Scope) -> Scope:
 def _of_call(node: ast.Call, scope: Scope, depth: int) -> ast.expr | None:
     text = ast.unparse(node.func)
     if isinstance(node.func, ast.Name):
-        if text in _RESULTS and text not in bound_in(scope.tree) | _local(scope):
+        if text in _RESULTS and text not in bound_in(scope.tree) and text not in _local(scope):
             return ast.Name(_RESULTS[text])
         return _of_function(text, scope)
     if text in _STANDARD:

@@ -141,7 +141,8 @@ class Places:
 
     def _suite_of_next(self, chain: Sequence[Suite], line: int) -> Suite:
         for suite in reversed(chain):
-            if any(first_line(statement) == line for statement in suite.statements):
+            at = bisect_left(suite.statements, line, key=first_line)
+            if at < len(suite.statements) and first_line(suite.statements[at]) == line:
                 return suite
         return self.root
 

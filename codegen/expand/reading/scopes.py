@@ -95,11 +95,8 @@ def _comprehension_names(scope: ast.AST) -> set[int]:
 
 def shadowed(names: Iterable[str], tree: ast.Module, functions: Iterable[Function]) -> list[str]:
     """Those of the built-in names that are something else where code in the innermost function runs."""
-    wanted = set(names)
-    bound = set(bound_in(tree))
-    for function in functions:
-        bound |= bound_in(function)
-    return sorted(wanted & bound)
+    scopes = [bound_in(tree), *map(bound_in, functions)]
+    return sorted(name for name in set(names) if any(name in bound for bound in scopes))
 
 
 def free_names(text: str) -> frozenset[str]:
