@@ -13,9 +13,12 @@ from codegen.diagnostics import FORMATS, Finding, UsageError, exit_status, rende
 from codegen.document.codebase import Codebase
 from codegen.document.lint import lint
 from codegen.document.lint.fixes import fix
+from codegen.document.lint.project import check_project
 from codegen.document.locate import document_paths, project_root
 from codegen.document.model import Document
 from codegen.document.parse import read_document
+from codegen.document.project import Project, project_of
+from codegen.document.references import References
 from codegen.document.store import write_document
 
 
@@ -51,10 +54,15 @@ def run_lint(args: argparse.Namespace) -> int:
     if args.fix:
         documents = [_mended(document) for document in documents]
     findings: list[Finding] = []
+    projects: dict[Path, Project] = {}
     for document in documents:
         project = project_root(document.path)
         code = None if args.no_code else Codebase(project)
-        findings += lint(document, code, _annotation_check(project))
+        known = projects.setdefault(project, project_of(document, documents))
+        findings += lint(document, code, _annotation_check(project), References(document, known))
+    shown = {str(document.path.resolve()) for document in documents}
+    for known in projects.values():
+        findings += [each for each in check_project(known) if str(Path(each.path).resolve()) in shown]
     if documents:
         findings += _constraints(documents)
     if args.unmanaged:

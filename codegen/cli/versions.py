@@ -15,6 +15,7 @@ from codegen.document.edit import add_history_row, set_front_field
 from codegen.document.locate import project_root
 from codegen.document.model import Document
 from codegen.document.parse import parse_document, read_document
+from codegen.document.project import project_of
 from codegen.document.review import withdrawn
 from codegen.document.store import update_document
 from codegen.document.versions import PARTS, at_revision, raised
@@ -71,13 +72,13 @@ def _change(change: Change) -> str:
 def run_impact(args: argparse.Namespace) -> int:
     """List what depends on something."""
     document = read_document(_one(args.document))
-    affected = impact(document, args.id)
+    affected = impact(document, args.id, project_of(document))
     if args.json:
         json.dump([asdict(item) for item in affected], sys.stdout, indent=2, ensure_ascii=False)
         print()
         return 0
     for item in affected:
-        print(f"{document.path}:{item.line}: {item.kind} {item.id} {item.title} ({item.why})")
+        print(f"{item.path or document.path}:{item.line}: {item.kind} {item.id} {item.title} ({item.why})")
     print(f"{len(affected) or 'nothing'} depend{'s' * (len(affected) < 2)} on {args.id}", file=sys.stderr)
     return 0
 

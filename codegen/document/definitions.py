@@ -51,7 +51,7 @@ def _read_code(code: str, names: tuple[str, ...]) -> Api:
     for node in tree.body:
         for name, line in _defined(node, ""):
             defined.setdefault(placed(name, node, names), line)
-    return Api(defined, tuple(dict.fromkeys(_used(tree))))
+    return Api(defined, tuple(dict.fromkeys(used_names(tree))))
 
 
 def _defined(node: ast.stmt, prefix: str) -> Iterator[tuple[str, int]]:
@@ -88,7 +88,7 @@ def _is_method(node: Function) -> bool:
     return bool(arguments) and arguments[0].arg in ("self", "cls")
 
 
-def _used(tree: ast.AST) -> Iterator[str]:
+def used_names(tree: ast.AST) -> Iterator[str]:
     """Names and dotted names that are read, less those that a function binds itself (but for self and cls)."""
     stack: list[tuple[ast.AST, frozenset[str]]] = [(tree, frozenset())]
     while stack:

@@ -11,11 +11,12 @@ import builtins
 import difflib
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from codegen.document.definitions import Api, read_api
-from codegen.document.model import Document, Entry
+from codegen.document.model import Decision, Document, Entry
+from codegen.document.project import Named, Project
 from codegen.document.reasons import Reasons
 
 NUMBER = re.compile(r"(\d+(?:\.\d+)+)\b")
@@ -25,23 +26,26 @@ NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 @dataclass(frozen=True)
 class Target:
-    """What a reference stands for. Without entries it is `external`, or unknown; `candidates` when ambiguous."""
+    """What a reference means: entries of the document, or of other documents (`elsewhere`). Without either it is
+    `external`, or unknown; `candidates` when ambiguous."""
 
     name: str
     entries: tuple[Entry, ...] = ()
     external: bool = False
     candidates: tuple[str, ...] = ()
+    elsewhere: tuple[Named, ...] = ()
 
     @property
     def unknown(self) -> bool:
-        return not self.entries and not self.external and not self.candidates
+        return not (self.entries or self.external or self.candidates or self.elsewhere)
 
 
 class References:
-    """The names of one document."""
+    """The names of one document, and, with its project, those of the others behind them."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, project: Project | None = None) -> None:
         self.document = document
+        self.project = project
         self.apis: dict[str, Api] = {}
         self.reasons = Reasons(document)
         self._deps: dict[str, tuple[str, ...]] = {}
@@ -51,12 +55,16 @@ class References:
         for entry in document.entries:
             for name in entry.full_names:
                 self._learn(name, entry)
+        uses = project.uses if project else None
         for entry in document.entries:
             api = read_api(entry)
+            if entry.folded and uses is not None:
+                api = replace(api, used=(*api.used, *uses.of(entry)))
             self.apis.setdefault(entry.id, api)
             for name in api.defined:
                 self._learn(f"{entry.module}.{name}" if entry.module else name, entry)
         self.packages |= {module.name.split(".")[0] for module in document.modules}
+        self.packages |= project.packages if project else set()
 
     def _learn(self, full_name: str, entry: Entry) -> None:
         if full_name in self._by_full:
@@ -131,6 +139,11 @@ class References:
             return Target(name, tuple(entries.values()))
         if entries:
             return Target(name, candidates=tuple(sorted(tails)))
+        others = self.project.find(name, self.document) if self.project else {}
+        if others and (len(others) == 1 or all(entry.module == name for _, entry in others.values())):
+            return Target(name, elsewhere=tuple(others.values()))
+        if others:
+            return Target(name, candidates=tuple(sorted(others)))
         return Target(name, external=self._is_external(name))
 
     def _is_external(self, name: str) -> bool:
@@ -158,7 +171,32 @@ class References:
     def nearest(self, name: str) -> str | None:
         """The known name most like this one."""
         found = difflib.get_close_matches(name, self._by_tail, n=1, cutoff=0.75)
-        return found[0] if found else None
+        return found[0] if found else self.project.nearest(name) if self.project else None
+
+    def decision_elsewhere(self, name: str) -> Decision | None:
+        """The decision of another document that `other:D-3` names."""
+        ident, _, decision = name.rpartition(":")
+        others = self.project.others(self.document) if self.project and ident else ()
+        return next((other.decision_by_id.get(decision) for other in others if other.id == ident), None)
+
+    def is_elsewhere(self, name: str) -> bool:
+        """Whether a name or module is one of another document."""
+        return bool(self.project and self.project.find(name.strip("`"), self.document))
+
+    def elsewhere(self, entry: Entry) -> dict[str, Named]:
+        """The entries of other documents that `deps:` or the code of an entry names, by identity."""
+        found: dict[str, Named] = {}
+        for text in entry.deps:
+            found |= {other[1].id: other for other in self.resolve(text, entry).elsewhere}
+        if self.project and entry.folded:
+            for name in self.apis[entry.id].used if entry.id in self.apis else ():
+                if "." in name and name not in self._by_full:
+                    found |= {
+                        other[1].id: other
+                        for full, other in self.project.find(name, self.document).items()
+                        if full == name and other[1].module != name
+                    }
+        return found
 
     def used(self, entry: Entry) -> dict[str, Entry]:
         """The other entries whose APIs the code of an entry certainly uses, each with the name it is used by.

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from codegen.diagnostics import UsageError
-from codegen.document.model import Document
+from codegen.document.model import Document, Entry
+from codegen.document.project import Project
 from codegen.document.reasons import Reasons, decision_name
 from codegen.document.references import References
 from codegen.document.staleness import step_status
-from codegen.plan.graph import dependencies
+from codegen.plan.graph import Dependencies, dependencies
 
 IDENT = re.compile(r"\b[DG]-\d+\b")
 
 
 @dataclass(frozen=True)
 class Affected:
-    """Something that depends on what was asked about; `why` names the nearest link, `distance` counts the links."""
+    """Something that depends on what was asked about; `why` names the nearest link, `distance` counts the links.
+
+    `path` is that of another document, "" in the one that was asked.
+    """
 
     kind: str
     id: str
@@ -25,55 +30,92 @@ class Affected:
     line: int
     why: str
     distance: int
+    path: str = ""
 
 
-def impact(document: Document, ident: str) -> list[Affected]:
-    """What depends on `ident` (D-3, G-1, 5.2.4, 5.2, or a method's name): decisions, sections, methods, steps.
+def impact(document: Document, ident: str, project: Project | None = None) -> list[Affected]:
+    """What depends on `ident` (D-3, G-1, 5.2.4, 5.2, or a method's name): decisions, sections, methods, steps; with the
+    project, in its other documents too.
 
     Raises UsageError when there is no such thing.
     """
-    references = References(document)
-    graph = dependencies(document, references)
+    project = project or Project([document])
+    documents = [document, *project.others(document)]
+    references = {each.id: References(each, project) for each in documents}
+    graphs = {each.id: dependencies(each, references[each.id]) for each in documents}
     decisions, entries = _start(document, ident)
-    found: list[Affected] = []
-    asked = {*decisions, *entries}
     distance = dict.fromkeys(decisions, 0)
-    found += _decisions(document, decisions, distance)
+    found = _decisions(document, decisions, distance)
+    found += _sections(document, distance)
+    reached: dict[str, tuple[int, str]] = dict.fromkeys(entries, (0, ""))
+    for each in documents:
+        for name, entry in each.entry_by_id.items():
+            why = _reason(each, entry, references[each.id], distance, document)
+            if name not in reached and why:
+                reached[name] = (distance[why.rpartition(":")[2]] + 1, why)
+    users = _users(documents, references, graphs)
+    labels = {name: entry.label for each in documents for name, entry in each.entry_by_id.items()}
+    queue = sorted(reached, key=lambda name: reached[name][0])
+    for name in queue:
+        for user in users.get(name, ()):
+            if user not in reached:
+                reached[user] = (reached[name][0] + 1, f"uses {labels[name]}")
+                queue.append(user)
+    for each in documents:
+        found += _reached(each, reached, {*decisions, *entries}, "" if each is document else str(each.path))
+    return found
+
+
+def _reason(
+    each: Document, entry: Entry, references: References, distance: dict[str, int], asked: Document
+) -> str | None:
+    """The decision or goal, of those reached, that an entry follows; in another document as `id:D-3`."""
+    named = [*map(decision_name, entry.decisions), *references.reasons.of_entry(entry)]
+    if each is asked:
+        return next((name for name in named if name in distance), None)
+    return next((n for n in named if n.startswith(f"{asked.id}:") and n.rpartition(":")[2] in distance), None)
+
+
+def _users(
+    documents: Sequence[Document], references: dict[str, References], graphs: dict[str, Dependencies]
+) -> dict[str, list[str]]:
+    """Who uses an entry, in any document."""
+    users: dict[str, list[str]] = {}
+    for document in documents:
+        for name, entry in document.entry_by_id.items():
+            for need in (*graphs[document.id].edges[name], *references[document.id].elsewhere(entry)):
+                users.setdefault(need, []).append(name)
+    return users
+
+
+def _sections(document: Document, distance: dict[str, int]) -> list[Affected]:
     reasons = Reasons(document)
-    behind = {ident: reasons.of_entry(entry) for ident, entry in document.entry_by_id.items()}
+    found: list[Affected] = []
     for section in document.sections:
         if section.id[0] in "124" and "." in section.id:
-            for decision in reasons.of_section(section.id):
-                if decision in distance:
-                    far = distance[decision] + 1
-                    found.append(Affected("section", section.id, section.title, section.line, decision, far))
-                    break
-    reached: dict[str, tuple[int, str]] = dict.fromkeys(entries, (0, ""))
-    for number, entry in document.entry_by_id.items():
-        named = [*map(decision_name, entry.decisions), *behind[number]]
-        if number not in reached and (why := next((name for name in named if name in distance), None)):
-            reached[number] = (distance[why] + 1, why)
-    users = graph.dependents()
-    queue = sorted(reached, key=lambda number: reached[number][0])
-    for number in queue:
-        for user in users[number]:
-            if user not in reached:
-                reached[user] = (reached[number][0] + 1, f"uses {graph.entries[number].label}")
-                queue.append(user)
-    order = {number: at for at, number in enumerate(graph.entries)}
-    for number in sorted(reached, key=lambda number: (reached[number][0], order[number])):
-        far, why = reached[number]
-        if number not in asked:
-            entry = graph.entries[number]
-            found.append(Affected("method", entry.number, entry.name or entry.title, entry.line, why, far))
-    for step in document.steps:
-        held = [e.id for m in step.methods if (e := document.entry_of(m)) is not None and e.id in reached]
-        if held:
-            far = min(reached[number][0] for number in held) + 1
-            title = f"{step.title} ({step_status(document, step)})"
-            why = f"holds {', '.join(graph.entries[ident].number for ident in held)}"
-            found.append(Affected("step", f"Step {step.number}", title, step.row_line or step.line, why, far))
+            named = next((decision for decision in reasons.of_section(section.id) if decision in distance), None)
+            if named:
+                far = distance[named] + 1
+                found.append(Affected("section", section.id, section.title, section.line, named, far))
     return found
+
+
+def _reached(document: Document, reached: dict[str, tuple[int, str]], asked: set[str], path: str) -> Iterator[Affected]:
+    """The methods and steps of one document that are reached."""
+    order = {name: at for at, name in enumerate(document.entry_by_id)}
+    for name in sorted((n for n in reached if n in order), key=lambda name: (reached[name][0], order[name])):
+        far, why = reached[name]
+        if name not in asked:
+            entry = document.entry_by_id[name]
+            shown = entry.full_name if entry.folded else entry.number
+            yield Affected("method", shown, entry.name or entry.title, entry.line, why, far, path)
+    for step in document.steps:
+        held = [e for m in step.methods if (e := document.entry_of(m)) is not None and e.id in reached]
+        if held:
+            far = min(reached[entry.id][0] for entry in held) + 1
+            title = f"{step.title} ({step_status(document, step)})"
+            why = f"holds {', '.join(entry.name if entry.folded else entry.number for entry in held)}"
+            yield Affected("step", f"Step {step.number}", title, step.row_line or step.line, why, far, path)
 
 
 def _start(document: Document, ident: str) -> tuple[list[str], list[str]]:

@@ -17,10 +17,12 @@ from codegen.document.edit import (
 )
 from codegen.document.model import Document, Step, StepMethod
 from codegen.document.parse import parse_document
+from codegen.document.project import project_of
 from codegen.document.reasons import Reasons
 from codegen.document.review import unapproved
 from codegen.document.rows import EditError
 from codegen.document.staleness import effective_status, step_status
+from codegen.plan.elsewhere import not_ready_elsewhere
 from codegen.workflow.target import waits_for
 
 
@@ -40,6 +42,9 @@ def started(document: Document, number: int, unreviewed: bool = False) -> str:
         word = "in progress" if status == "IN_PROGRESS" else "done"
         raise NotReady(f"Step {number} is {word} already")
     _refuse_before_its_dependencies(document, step)
+    waiting = not_ready_elsewhere(document, step, project_of(document))
+    if waiting:
+        raise NotReady(f"Step {number} needs {', '.join(waiting)}; do that first")
     missing = [subject.id for subject in unapproved(document, reviewed_items(document, step))]
     if missing and not unreviewed:
         names = ", ".join(missing)

@@ -52,7 +52,7 @@ def _unnamed(document: Document, entry: Entry, references: References, explicit:
         return  # what a folded name needs is read from its code; `deps:` says only more than that
     used = references.used(entry)
     missing = [other for ident, other in used.items() if ident not in explicit and not _own_class(entry, other)]
-    if missing:
+    if missing and not entry.folded:
         line = entry.fields["deps"].line if "deps" in entry.fields else entry.line
         names = ", ".join(other.label for other in missing)
         message = f"{entry.label}: the code uses {names}, which `deps:` does not name"
@@ -68,9 +68,9 @@ def _reasons(document: Document, entry: Entry, references: References) -> Iterat
     line = entry.fields["decisions"].line if "decisions" in entry.fields else entry.line
     for ident in entry.decisions:
         name = decision_name(ident)
-        decision = document.decision_by_id.get(name)
+        decision = document.decision_by_id.get(name) or references.decision_elsewhere(name)
         if decision is None and name not in goals:
-            fix = "Name a decision D-n of Section 3 or a goal G-n of Section 1."
+            fix = "Name a decision D-n of Section 3 or a goal G-n of Section 1; of another document as `other:D-n`."
             yield finding(document, line, "REF004", f"{entry.label}: there is no decision or goal {name!r}", fix)
         elif decision is not None and decision.status in ("rejected", "superseded"):
             message = f"{entry.label} follows {name}, which is {decision.status}"
@@ -90,7 +90,7 @@ def _decisions(document: Document, references: References) -> Iterator[Finding]:
             message = f"{decision.id} lacks {', '.join(f'`{name}:`' for name in missing)}"
             yield finding(document, decision.line, "REF010", message, f"Add `- {missing[0]}: …`.")
         for text in decision.affects:
-            if text not in sections and not references.reasons.is_place(text):
+            if text not in sections and not references.reasons.is_place(text) and not references.is_elsewhere(text):
                 message = f"{decision.id} affects {text!r}, which is no section and no API of this document"
                 fix = "Name sections by number, APIs by name."
                 yield finding(document, decision.fields["affects"].line, "REF007", message, fix)
