@@ -22,12 +22,14 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Options:
-    """How to expand. `ast_mode` "raise" renders claims that `python -O` keeps."""
+    """How to expand. `ast_mode` "raise" renders claims that `python -O` keeps. `guard` "untyped": where no type vouches
+    for a target, what a check's condition raises ends in the check's own error."""
 
     force: bool = False
     adopt: bool = False
     extract: bool = False
     ast_mode: Literal["assert", "raise"] = "assert"
+    guard: Literal["untyped", "never"] = "untyped"
     width: int = 100
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from codegen.patterns.source import parse
@@ -28,9 +29,13 @@ class Field:
 
 @dataclass
 class Fields:
-    """Hands out marks for expressions while a message template renders."""
+    """Hands out marks for expressions while a message template renders.
+
+    `renamed` gives the source by which the value of an expression is read, where the check has bound it to a name.
+    """
 
     found: list[Field] = field(default_factory=list)
+    renamed: Callable[[str], str] = str
 
     def value(self, source: str) -> str:
         """The value's repr, cut after MAX_REPR characters."""
@@ -49,7 +54,7 @@ class Fields:
         return self._mark(source, f"!s:.{MAX_REPR}")
 
     def _mark(self, source: str, conversion: str) -> str:
-        self.found.append(Field(source, conversion))
+        self.found.append(Field(self.renamed(source), conversion))
         return f"\x00{len(self.found) - 1}\x00"
 
     def parts(self, rendered: str) -> list[str | Field]:

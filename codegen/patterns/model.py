@@ -111,9 +111,12 @@ class Site:
     level. `fresh(stem)` gives `_stem`, or the nearest name that the function does not use. `expression` is the
     claim of an AST pattern, in which `result` stands for the name `result` (the bound return value) and each
     snapshot name of `old` (source of the old expression → name of its snapshot) is already in place.
-    `body` is the statement that a wrapping pattern encloses: its text at zero indentation, or a placeholder
-    name that the caller replaces. `ast_mode` "raise" renders claims that `python -O` keeps. `width` is the
-    longest line, at zero indentation, before a message is split into adjacent literals.
+    `guarded`: whether what the condition raises has to end in the check's own error: "always" where nothing is known
+    of the target's type, "arrays" where it has elements instead of a truth value.
+    `binds_calls`: an argument with a call is evaluated once; without it stays where the template writes it, which is
+    how templates are tried. `body` is the statement that a wrapping pattern encloses: its text at zero indentation,
+    or a placeholder name that the caller replaces. `ast_mode` "raise" renders claims that `python -O` keeps. `width`
+    is the longest line, at zero indentation, before a message is split into adjacent literals.
     """
 
     target: str | None = None
@@ -127,6 +130,8 @@ class Site:
     note: str | None = None
     old: Mapping[str, str] = field(default_factory=dict)
     body: str = ""
+    guarded: Literal["never", "arrays", "always"] = "never"
+    binds_calls: bool = True
     ast_mode: Literal["assert", "raise"] = "assert"
     width: int = 100
 

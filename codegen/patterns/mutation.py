@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from codegen.patterns.arguments import UNBOUNDED
 from codegen.patterns.examples import render_example, run_example
 from codegen.patterns.model import Example, Pattern, RenderError
 
@@ -122,9 +123,11 @@ def _filters(tree: ast.Module, index: int, node: ast.comprehension) -> Iterator[
 
 def _comparison(tree: ast.Module, index: int, node: ast.Compare) -> Iterator[tuple[str, str]]:
     ordered = any(type(op) in _ORDER for op in node.ops)
+    # Beside infinity a shift by one changes nothing.
+    infinite = any(ast.unparse(operand) in UNBOUNDED for operand in (node.left, *node.comparators))
     for position, operand in enumerate([node.left, *node.comparators]):
         number = isinstance(operand, ast.Constant) and type(operand.value) in (int, float)
-        if not number and not ordered:
+        if (not number and not ordered) or infinite:
             continue
         for shift in (1, -1):
 

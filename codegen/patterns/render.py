@@ -12,8 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from codegen.patterns.claims import empty_check, replace_names, shown_values
+from codegen.patterns.guard import guarded, judges_whole
 from codegen.patterns.messages import Fields, lines, source
 from codegen.patterns.model import Bound, Pattern, RenderError, Site
+from codegen.patterns.once import Bindings, bindings, repeated
 from codegen.patterns.source import (
     BadSource,
     atom,
@@ -28,44 +30,55 @@ from codegen.patterns.source import (
 from codegen.patterns.template import code, compiled
 
 _MESSAGE = "\x01message\x01"
+_FAILURE = "\x01failure\x01"
 _BODY = "\x01body\x01"
 _UNIT = "    "
 
 
 def render(pattern: Pattern, bound: Bound, site: Site) -> str:
-    """Statements that check the pattern at the site.
+    """Statements that check the pattern at the site. The target and each argument are evaluated once.
 
     Raises RenderError when the template does not give valid Python, or when the site lacks what the pattern needs.
     """
     try:
-        return _render(pattern, bound, site)
+        # Which arguments the check would read several times is seen in the code that it becomes.
+        fresh = functools.cache(site.fresh)
+        wanted = bindings(pattern, bound, fresh)
+        if not site.binds_calls:
+            wanted = Bindings()
+        if wanted.sources:
+            wanted = wanted.only(repeated(_render(pattern, bound, site, wanted, fresh), wanted))
+        return _render(pattern, bound, site, wanted, fresh)
     except BadSource as error:
         raise RenderError(f"{pattern.id}: {error}") from error
 
 
-def _render(pattern: Pattern, bound: Bound, site: Site) -> str:
-    fresh = functools.cache(site.fresh)
+def _render(pattern: Pattern, bound: Bound, site: Site, once: Bindings, fresh: Callable[[str], str]) -> str:
     target, prelude = _target(pattern, bound, site, fresh)
     each = target
     if site.each != "none":
         each = fresh(_stem(site))
     error = bound.error or pattern.error
     claim = _claim(bound, site)
-    variables: dict[str, Any] = {name: operand(text) for name, text in bound.values.items()}
+    variables: dict[str, Any] = {name: operand(once.renamed(text)) for name, text in bound.values.items()}
     variables |= {
         "target": target, "each": each, "label": site.label or (target or ""), "function": site.function,
         "expression": claim, "result": site.result or "result", "error": error,
         "where": f"{site.function}: " if site.function else "", "fresh": fresh, "code": code,
     }  # fmt: skip
-    parts = _message(pattern, bound, site, variables)
+    parts = _message(pattern, bound, site, variables, once)
     variables |= {"message": _MESSAGE, "body": _BODY, "claim": _claimer(bound, site, error)}
     rendered = _run(pattern, pattern.template, variables)
     rows = [row.rstrip() for row in rendered.split("\n") if row.strip()]
+    failure: list[Any] = []
+    if site.guarded != "never" and each and (site.guarded == "always" or judges_whole("\n".join(rows), each)):
+        failure = _failure(pattern, variables)
+        rows = guarded(rows, fresh, f"raise {error}({_FAILURE})")
     if site.each != "none":
         over = f"{atom(target)}.values()" if site.each == "values" else target
         rows = [f"for {each} in {over}:", *(_UNIT + row for row in rows)]
-    rows = [*prelude, *rows]
-    rows = [done for row in rows for done in _finish(row, parts, site)]
+    rows = [*prelude, *once.lines, *rows]
+    rows = [done for row in rows for done in _finish(row, parts, failure, site)]
     text = "".join(_indented(row, site.indent_unit) + "\n" for row in rows)
     _check(pattern, text)
     return text
@@ -99,8 +112,16 @@ def _claim(bound: Bound, site: Site) -> str:
     return text
 
 
-def _message(pattern: Pattern, bound: Bound, site: Site, variables: dict[str, Any]) -> list[Any]:
-    fields = Fields()
+def _failure(pattern: Pattern, variables: dict[str, Any]) -> list[Any]:
+    """The message for a value that the condition cannot judge."""
+    fields, each = Fields(), variables["each"]
+    kind = fields.plain(f"{atom(each)}.__class__.__name__")
+    text = f"{variables['where']}{variables['label']} cannot be judged by {pattern.id}, got {kind} {fields.value(each)}"
+    return list(fields.parts(text))
+
+
+def _message(pattern: Pattern, bound: Bound, site: Site, variables: dict[str, Any], once: Bindings) -> list[Any]:
+    fields = Fields(renamed=once.renamed)
 
     def show(text: str) -> str:
         return text if is_literal(text) else fields.value(text)
@@ -175,20 +196,22 @@ def _run(pattern: Pattern, template: str, variables: dict[str, Any]) -> str:
         raise RenderError(f"{pattern.id} does not render: {error}") from error
 
 
-def _finish(row: str, parts: list[Any], site: Site) -> list[str]:
+def _finish(row: str, parts: list[Any], failure: list[Any], site: Site) -> list[str]:
     """Put the message, or the enclosed statement, in place of its mark."""
     indent = row[: len(row) - len(row.lstrip())]
     if row.strip() == _BODY:
         if not site.body:
             raise RenderError("a wrapping pattern needs the statement it encloses")
         return [indent + line if line else "" for line in site.body.rstrip("\n").split("\n")]
-    if _MESSAGE not in row:
+    mark = _MESSAGE if _MESSAGE in row else _FAILURE
+    if mark not in row:
         return [row]
-    whole = row.replace(_MESSAGE, source(parts))
+    parts = parts if mark == _MESSAGE else failure
+    whole = row.replace(mark, source(parts))
     if len(whole) <= site.width:
         return [whole]
     split = lines(parts, site.width - len(indent) - len(_UNIT))
-    before, after = row.split(_MESSAGE)
+    before, after = row.split(mark)
     opened = "" if before.endswith("(") else "("
     return [before + opened, *(indent + _UNIT + line for line in split), indent + (")" if opened else "") + after]
 

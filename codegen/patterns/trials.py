@@ -88,6 +88,7 @@ def _tree(
             fresh=fresh,
             expression=_CLAIM,
             body="await stand_in_body()",
+            binds_calls=False,
         )
         tree = ast.parse(render(pattern, bound, site))
     except BadArgument:

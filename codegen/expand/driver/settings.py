@@ -12,7 +12,7 @@ from codegen.expand.model import Options
 
 @dataclass(frozen=True)
 class Settings:
-    """What pyproject.toml says under `[tool.codegen]`: `exclude`, `ast-mode`, `width`."""
+    """What pyproject.toml says under `[tool.codegen]`: `exclude`, `ast-mode`, `guard`, `width`."""
 
     folder: Path
     exclude: tuple[str, ...] = ()
@@ -50,7 +50,10 @@ def read_settings(folder: Path) -> Settings:
     mode = table.get("ast-mode", "assert")
     if mode not in ("assert", "raise"):
         raise UsageError(f'{path}: tool.codegen.ast-mode is {mode!r}; give "assert" or "raise"')
+    guard = table.get("guard", Options.guard)
+    if guard not in ("untyped", "never"):
+        raise UsageError(f'{path}: tool.codegen.guard is {guard!r}; give "untyped" or "never"')
     width = table.get("width", Options.width)
     if not isinstance(width, int) or isinstance(width, bool) or not 40 <= width <= 400:
         raise UsageError(f"{path}: tool.codegen.width is {width!r}; give a number from 40 to 400")
-    return Settings(folder, tuple(exclude), Options(ast_mode=mode, width=width))
+    return Settings(folder, tuple(exclude), Options(ast_mode=mode, guard=guard, width=width))

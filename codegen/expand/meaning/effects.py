@@ -17,7 +17,7 @@ from codegen.expand.model import SiteError
 from codegen.expand.reading.parsing import Function, definitions, own_nodes
 from codegen.expand.reading.suites import Suite
 
-_LOOKING = frozenset({"isinstance", "issubclass", "type", "callable", "hasattr", "id", "getattr"})
+_LOOKING = frozenset({"isinstance", "issubclass", "type", "callable", "hasattr", "id", "getattr", "next"})
 _CONSUMING = frozenset(
     {"next", "send", "read", "readline", "readlines", "close", "write", "acquire", "release", "join"}
 )

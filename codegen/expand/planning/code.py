@@ -15,7 +15,7 @@ from codegen.expand.meaning.fits import misfits, other_pattern, words
 from codegen.expand.meaning.snapshots import texts_of
 from codegen.expand.meaning.types import scope_at
 from codegen.expand.model import SiteError
-from codegen.expand.planning.planned import MAX_INLINE_LINES
+from codegen.expand.planning.planned import GUARD_LINES, MAX_INLINE_LINES
 from codegen.expand.planning.rendering import render_check
 from codegen.expand.planning.state import MODULE, Planning
 from codegen.expand.reading.parsing import first_line, last_line
@@ -28,7 +28,9 @@ def code_of(planning: Planning, check: Check, unit: str, result: str | None = No
     _judge(planning, check, code)
     for statement in check.imports:
         planning.plan.imports.setdefault(statement, []).append(check)
-    if len(code.splitlines()) <= MAX_INLINE_LINES:
+    # The `try` around the condition is no part of the validation that somebody has to read.
+    guard = GUARD_LINES if "\nexcept Exception as" in f"\n{code}" else 0
+    if len(code.splitlines()) - guard <= MAX_INLINE_LINES:
         return code
     name = function_name(planning, check)
     if not planning.options.extract and name not in planning.extracted:

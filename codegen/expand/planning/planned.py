@@ -10,6 +10,7 @@ from codegen.expand.reading.marks import Opener
 
 HOLE_NAME = "_hole_"
 MAX_INLINE_LINES = 10
+GUARD_LINES = 6
 
 
 @dataclass(frozen=True)

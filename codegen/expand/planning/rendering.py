@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from codegen.expand.meaning.checks import Check
 from codegen.expand.meaning.snapshots import RESULT
+from codegen.expand.meaning.trust import Guard, guard_of
+from codegen.expand.meaning.types import scope_at
 from codegen.expand.model import Options, SiteError
 from codegen.expand.planning.planned import HOLE_NAME
 from codegen.expand.reading.scopes import Fresh, captured_names, free_names, shadowed
@@ -48,6 +50,7 @@ def render_check(check: Check, tree: ast.Module, fresh: Fresh, unit: str, option
         note=check.note,
         old=check.olds,
         body=HOLE_NAME if check.placement == "wrap" else "",
+        guarded=_guarded(check, options),
         ast_mode=options.ast_mode,
         width=options.width,
     )
@@ -60,6 +63,14 @@ def render_check(check: Check, tree: ast.Module, fresh: Fresh, unit: str, option
         code = f"if {source} is not None:\n{inner}"
     _no_shadow(check, tree)
     return code
+
+
+def _guarded(check: Check, options: Options) -> Guard:
+    """Whether the check has to expect values that its condition cannot judge."""
+    target = check.target
+    if options.guard == "never" or target is None or check.pattern.tag == "AST" or target.each != "none":
+        return "never"
+    return guard_of(target.source, scope_at(check.place.speaks_of or check.place.suite), check.uses_result)
 
 
 def _judges_none(code: str, source: str) -> bool:

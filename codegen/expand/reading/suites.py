@@ -62,17 +62,31 @@ class Suite:
 
     @property
     def function_name(self) -> str:
-        """What messages call that function: a method whose name begins with `_` says too little without its class."""
-        function = self.function
-        if function is None:
-            return ""
+        """What messages call that function: its qualified name, without `<locals>`. "" at module level.
+
+        A bare method name does not say whose it is, and a function called `_` is known by what it is registered for.
+        """
+        names: list[str] = []
         suite: Suite | None = self
-        while suite is not None and suite.owner is not function:
+        while suite is not None:
+            owner = suite.owner
+            if isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef):
+                names.append(_called(owner) if suite.kind == "function" else owner.name)
+            elif isinstance(owner, ast.ClassDef) and names:
+                names.append(owner.name)
             suite = suite.parent
-        around = suite.parent.owner if suite and suite.parent else None
-        if isinstance(around, ast.ClassDef) and function.name.startswith("_"):
-            return f"{around.name}.{function.name}"
+        return ".".join(reversed(names))
+
+
+def _called(function: Function) -> str:
+    """A function's name, or for `_` that of the function that its decorator registers it with."""
+    if function.name.strip("_"):
         return function.name
+    for decorator in function.decorator_list:
+        register = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(register, ast.Attribute) and isinstance(register.value, ast.Name | ast.Attribute):
+            return ast.unparse(register.value).rpartition(".")[2]
+    return function.name
 
 
 def read_suites(tree: ast.Module, layout: Layout, lines: Sequence[str]) -> Suite:

@@ -60,7 +60,7 @@ def test_03_windows_newlines() -> None:
 
 
 def test_03_mixed_newlines_follow_the_line_above() -> None:
-    data = b"def take(x):\r\n    # VAL: VAL_POSITIVE\r\n    y = x\n    # VAL: VAL_POSITIVE(y)\n    return y\r\n"
+    data = b"def take(x: int):\r\n    # VAL: VAL_POSITIVE\r\n    y = x\n    # VAL: VAL_POSITIVE(y)\n    return y\r\n"
     expanded = both_ways(data)
     assert b"    if not x > 0:\r\n" in expanded and b"    if not y > 0:\n" in expanded
 

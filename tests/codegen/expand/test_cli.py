@@ -15,7 +15,7 @@ import yaml
 from codegen.cli import main
 from codegen.expand.driver import cache
 
-TEXT = "def take(x):\n    # VAL: VAL_POSITIVE\n    return x\n"
+TEXT = "def take(x: int):\n    # VAL: VAL_POSITIVE\n    return x\n"
 DOCUMENT = """\
 ---
 id: sample
@@ -205,7 +205,7 @@ def test_a_project_may_bring_its_own_tag(project: Path, capsys: pytest.CaptureFi
         "template: |\n  if {{ target }} % 2:\n      raise {{ error }}({{ message }})\n"
         'examples:\n  - use: INV_EVEN(x)\n    passes: [x = 2]\n    raises:\n      x = 1: "x must be even"\n'
     )
-    (project / "pkg" / "a.py").write_text("def take(x):\n    # INV: INV_EVEN\n    return x\n")
+    (project / "pkg" / "a.py").write_text("def take(x: int):\n    # INV: INV_EVEN\n    return x\n")
     assert run(capsys, "pkg")[0] == 0
     assert "# END INV " in (project / "pkg" / "a.py").read_text()
 
@@ -268,12 +268,12 @@ def test_a_linked_file_is_written_through_its_link(project: Path, capsys: pytest
 
 def test_a_stale_site_says_what_changed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = project / "pkg" / "a.py"
-    path.write_text("def take(x):\n    # VAL: VAL_INT_RANGE(min=0, max=7)\n    return x\n")
+    path.write_text("def take(x: int):\n    # VAL: VAL_INT_RANGE(min=0, max=7)\n    return x\n")
     run(capsys, "pkg")
     text = path.read_text()
     path.write_text(text.replace("max=7)", "max=9)"))
     assert "the annotation was `VAL: VAL_INT_RANGE(min=0, max=7)`" in run(capsys, "--check", "pkg")[1]
-    path.write_text(text.replace("(x)", "(x: list[int])"))
+    path.write_text(text.replace("x: int", "x: list[int]"))
     assert "the code around it changed" in run(capsys, "--check", "pkg")[1]
     path.write_text(text)
     (project / "validation_patterns").mkdir()
@@ -295,7 +295,7 @@ def test_lint_asks_for_the_full_specification_of_an_extracted_function(
         "examples:\n  - use: VAL_LONG(x)\n    passes: [x = 9]\n    raises:\n"
         + "".join(f'      x = {n}: "check: x failed"\n' for n in range(6))
     )
-    (project / "pkg" / "pool.py").write_text("def take(x):\n    # VAL: VAL_LONG\n    return x\n")
+    (project / "pkg" / "pool.py").write_text("def take(x: int):\n    # VAL: VAL_LONG\n    return x\n")
     assert run(capsys, "--extract", "pkg/pool.py") == (0, "", "2 sites, 1 file changed, no findings\n")
     (project / "design").mkdir()
     page = project / "design" / "sample.md"

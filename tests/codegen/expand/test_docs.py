@@ -31,14 +31,14 @@ def pairs(words: str, language: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("before", "after"), pairs("expands to", "python"))
 def test_an_example_expands_to_the_text_on_the_page(before: str, after: str) -> None:
-    assert expand(before) == after
-    assert report(after).clean and strip(after) == before
+    assert expand(before, guard="untyped") == after
+    assert report(after, guard="untyped").clean and strip(after) == before
 
 
 @pytest.mark.parametrize(("before", "message"), pairs("is refused with", "text"))
 def test_an_example_is_refused_with_the_message_on_the_page(before: str, message: str) -> None:
-    line, code, said = problem(before)
-    fix = next(finding.fix for finding in report(before).findings if finding.code == code)
+    line, code, said = problem(before, guard="untyped")
+    fix = next(finding.fix for finding in report(before, guard="untyped").findings if finding.code == code)
     assert message == f"line {line}: {code}: {said}\nfix: {fix}\n"
 
 
@@ -60,7 +60,7 @@ def test_the_settings_on_the_page_are_read(tmp_path: Path) -> None:
     (text,) = [fence[2] for fence in FENCES if fence[1] == "toml" and "tool.codegen" in fence[2]]
     (tmp_path / "pyproject.toml").write_text(text)
     settings = read_settings(tmp_path)
-    assert settings.exclude == ("vendored",) and settings.options.width == 100
+    assert settings.exclude == ("vendored",) and settings.options.width == 100 and settings.options.guard == "untyped"
     for fence in FENCES:
         if fence[1] == "toml":
             tomllib.loads(fence[2])

@@ -25,8 +25,8 @@ EXPANDED = dedent("""
             # VAL: VAL_INT_RANGE(min=0, max=7)
             for _gpu in target_gpus:
                 if not 0 <= _gpu <= 7:
-                    raise ValueError(f"shrink_sampler: target_gpus must lie in [0, 7], got {_gpu!r}")
-            # END VAL f93d5f
+                    raise ValueError(f"Pool.shrink_sampler: target_gpus must lie in [0, 7], got {_gpu!r}")
+            # END VAL df2a16
             offload_ranks = self._calculate_offload_ranks(target_gpus)
             # AST: AST_POSTCONDITION(len(offload_ranks) > 0)
             assert len(offload_ranks) > 0, f"Post-condition: offload_ranks not empty, got {offload_ranks}"
@@ -78,7 +78,7 @@ def test_a_deleted_block_is_repaired_byte_for_byte() -> None:
     emptied = "".join(lines[:3] + lines[6:])
     assert states(emptied) == ["MISSING", "FRESH"]
     assert expand(emptied) == EXPANDED
-    without_mark = emptied.replace("        # END VAL f93d5f\n", "")
+    without_mark = emptied.replace("        # END VAL df2a16\n", "")
     assert states(without_mark) == ["UNEXPANDED", "FRESH"]
     assert expand(without_mark) == EXPANDED
 

@@ -26,7 +26,7 @@ def _arguments(used: Pattern, **given: str) -> dict[str, str]:
 def _code(pattern: Pattern, target: str | None, arguments: dict[str, str], each: Any = "none") -> ast.Module:
     """The rendered statements, with messages taken out: those show source, so they differ."""
     bound: Bound = bind(pattern, [], arguments)
-    site = Site(target=target, label="label", expression="claimed", each=each, body="await body()")
+    site = Site(target=target, label="label", expression="claimed", each=each, body="await body()", binds_calls=False)
     tree = ast.parse(render(pattern, bound, site))
     for node in ast.walk(tree):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
