@@ -108,9 +108,9 @@ def take_snapshots(
         _no_alias(ast.parse(text.strip(), mode="eval").body, pattern, bound, scope)
         return result
 
-    _can_fail(pattern, bound, function)
     values = {name: rewrite(text) for name, text in bound.values.items()}
     target = rewrite(bound.target) if bound.target is not None else None
+    _can_fail(pattern, bound, function)
     taken = Snapshots(dict(transformer.found), tuple(dict.fromkeys(transformer.imports)))
     return replace(bound, values=values, target=target), taken
 

@@ -46,6 +46,7 @@ _STANDARD = {
     "itertools.pairwise": "Iterator", "csv.reader": "Iterator", "asyncio.create_task": "Task",
     "asyncio.ensure_future": "Future", "threading.get_ident": "int", "json.dumps": "str",
 }  # fmt: skip
+_CONSTANTS = ("math.inf", "math.nan", "math.pi", "math.e", "math.tau")
 _NUMBERS = ("int", "float")
 _SPELLINGS = {"List": list, "Dict": dict, "Set": set, "Tuple": tuple, "FrozenSet": frozenset, "NoneType": type(None)}
 
@@ -163,6 +164,10 @@ def infer(node: ast.expr, scope: Scope, depth: int = 0) -> ast.expr | None:
         return first if same else None
     if isinstance(node, ast.NamedExpr):
         return infer(node.value, scope, depth + 1)
+    if isinstance(node, ast.Compare):
+        # Only these operators give a bool whatever the operands are; `array == 3` is an array.
+        sure = all(isinstance(operator, ast.Is | ast.IsNot | ast.In | ast.NotIn) for operator in node.ops)
+        return ast.Name("bool") if sure else None
     name = {
         ast.JoinedStr: "str", ast.List: "list", ast.ListComp: "list", ast.Set: "set", ast.SetComp: "set",
         ast.Dict: "dict", ast.DictComp: "dict", ast.Tuple: "tuple", ast.GeneratorExp: "Generator",
@@ -238,6 +243,8 @@ def _of_assignments(name: str, owner: ast.AST, scope: Scope, depth: int) -> ast.
 
 
 def _of_attribute(node: ast.Attribute, scope: Scope, depth: int) -> ast.expr | None:
+    if ast.unparse(node) in _CONSTANTS:
+        return ast.Name("float")
     if not isinstance(node.value, ast.Name):
         return None
     shape = shape_of(scope.tree, scope.suite, node.value.id)
