@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from codegen.expand.reading.parsing import Function
+from codegen.expand.reading.parsing import Function, suites_of
 from codegen.expand.reading.suites import Suite
 
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
@@ -29,16 +29,19 @@ class Shape:
     """Members of a class and of its bases in the file. `assigned` maps an attribute to the values given to it."""
 
     node: ast.ClassDef
+    tree: ast.Module
     members: set[str] = field(default_factory=set)
     annotations: dict[str, ast.expr] = field(default_factory=dict)
     assigned: dict[str, list[ast.expr | None]] = field(default_factory=dict)
     methods: dict[str, Function] = field(default_factory=dict)
     whole: bool = True
 
-    @property
-    def properties(self) -> set[str]:
-        """Methods that are read like attributes."""
-        return {name for name, method in self.methods.items() if is_property(method)}
+    def lacks(self, *names: str) -> bool:
+        """Whether instances surely have no member of any of these names. What the file sets on whatever object might be
+        set on this one."""
+        if not self.whole or self.members & set(names):
+            return False
+        return not _stored_attributes(self.tree) & set(names)
 
 
 def decorator_names(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[str]:
@@ -62,20 +65,42 @@ def is_property(function: Function) -> bool:
     return any(word in ("property", "cached_property") for word in decorator_names(function))
 
 
+class Classes:
+    """The classes of a module by name, each read when it is first asked for. Of two with one name neither is whole."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+        self._nodes: dict[str, list[ast.ClassDef]] = {}
+        self._shapes: dict[str, Shape] = {}
+        for statement in _statements(tree.body):
+            if isinstance(statement, ast.ClassDef):
+                self._nodes.setdefault(statement.name, []).append(statement)
+
+    def get(self, name: str) -> Shape | None:
+        """The class of that name; None when the module has none."""
+        if name not in self._nodes:
+            return None
+        if name not in self._shapes:
+            nodes = self._nodes[name]
+            shape = _shape(nodes[-1], self._tree)
+            shape.whole = shape.whole and len(nodes) == 1
+            self._shapes[name] = shape
+            _inherit(shape, self)
+        return self._shapes[name]
+
+
 @lru_cache(maxsize=16)
-def classes_of(tree: ast.Module) -> dict[str, Shape]:
-    """Classes at the top level of the module by name; of two with one name neither is whole."""
-    found: dict[str, Shape] = {}
-    stored = _stored_attributes(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            shape = _shape(node)
-            shape.members |= stored
-            shape.whole = shape.whole and node.name not in found
-            found[node.name] = shape
-    for shape in found.values():
-        _inherit(shape, found, ())
-    return found
+def classes_of(tree: ast.Module) -> Classes:
+    """The classes of a module."""
+    return Classes(tree)
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements at every depth."""
+    for statement in body:
+        yield statement
+        for _, suite in suites_of(statement):
+            yield from _statements(suite)
 
 
 def shape_of(tree: ast.Module, suite: Suite, name: str) -> Shape | None:
@@ -94,8 +119,8 @@ def shape_of(tree: ast.Module, suite: Suite, name: str) -> Shape | None:
     return None
 
 
-def _shape(node: ast.ClassDef) -> Shape:
-    shape = Shape(node)
+def _shape(node: ast.ClassDef, tree: ast.Module) -> Shape:
+    shape = Shape(node, tree)
     shape.whole = all(word in _HARMLESS for word in decorator_names(node)) and not any(
         keyword.arg != "metaclass" or last_word(keyword.value) not in ("ABCMeta", "EnumMeta")
         for keyword in node.keywords
@@ -153,6 +178,8 @@ def _add_stores(shape: Shape, method: Function) -> None:
         return
     own = first[0].arg
     for node in ast.walk(method):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_own(node, own):
+            shape.members.add(node.attr)
         if isinstance(node, ast.AnnAssign) and _is_own(node.target, own):
             assert isinstance(node.target, ast.Attribute)
             shape.annotations.setdefault(node.target.attr, node.annotation)
@@ -196,9 +223,10 @@ def _is_own(node: ast.expr, own: str) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == own
 
 
-def _stored_attributes(tree: ast.Module) -> set[str]:
+@lru_cache(maxsize=16)
+def _stored_attributes(tree: ast.Module) -> frozenset[str]:
     """Attributes that the file sets on whatever object."""
-    return {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    return frozenset(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
 
 
 def _strings(node: ast.expr) -> Iterator[str]:
@@ -207,14 +235,14 @@ def _strings(node: ast.expr) -> Iterator[str]:
             yield inner.value
 
 
-def _inherit(shape: Shape, known: dict[str, Shape], below: tuple[str, ...]) -> None:
+def _inherit(shape: Shape, known: Classes) -> None:
+    """Add what the bases have. A class is known by its name before its bases are read, so a cycle of bases ends."""
     shape.members |= _OBJECT_MEMBERS
     for base in shape.node.bases:
         name = last_word(base)
         plain = getattr(builtins, name, None)
-        if name in known and name not in below:
-            parent = known[name]
-            _inherit(parent, known, (*below, shape.node.name))
+        parent = known.get(name)
+        if parent is not None and parent is not shape:
             shape.members |= parent.members
             shape.whole = shape.whole and parent.whole
             for source, into in ((parent.annotations, shape.annotations), (parent.methods, shape.methods)):

@@ -78,7 +78,8 @@ def _harmless(node: ast.AST) -> Iterator[int]:
 
 def refuse_recursion(texts: list[str], function: Function | None, suite: Suite, scope: Scope, id: str) -> None:
     """Refuse a claim that runs the function it belongs to, which runs the claim again. Raises SiteError."""
-    if function is None:
+    # Only a text that names the function, or reads `self`, can come back to it.
+    if function is None or not any(function.name in text or "." in text or "(" in text for text in texts):
         return
     first = [*function.args.posonlyargs, *function.args.args][:1]
     own = first[0].arg if first else ""

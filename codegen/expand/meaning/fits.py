@@ -154,7 +154,7 @@ def _lacks(kind: ast.expr, names: tuple[str, ...], scope: Scope) -> bool:
     word = last_word(kind)
     shape = classes_of(scope.tree).get(word)
     if shape is not None:
-        return shape.whole and not shape.members & set(names)
+        return shape.lacks(*names)
     known = built_in(kind) or (getattr(collections.abc, word, None) if word in collections.abc.__all__ else None)
     return known is not None and not any(hasattr(known, name) for name in names)
 

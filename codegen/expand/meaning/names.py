@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from codegen.expand.meaning.classes import shape_of
 from codegen.expand.meaning.types import scope_at
-from codegen.expand.reading.parsing import Function, first_line, last_line, own_nodes
+from codegen.expand.reading.parsing import Function, first_line, last_line
 from codegen.expand.reading.scopes import bound_by, bound_in, parameters_of
 from codegen.expand.reading.suites import Suite
 
@@ -25,7 +25,8 @@ _MODULE_NAMES = frozenset(
     | {"__annotations__", "__debug__", "__class__", "__cached__", "__dict__"}
 )
 _BUILTINS = frozenset(dir(builtins)) | _MODULE_NAMES
-_DYNAMIC = frozenset({"globals", "exec", "eval", "vars", "locals"})
+_NAMESPACES = frozenset({"globals", "vars", "locals"})
+_READING = frozenset({"keys", "values", "items", "get", "copy"})
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,9 @@ def missing(name: str, suite: Suite, after: int) -> str | None:
             if depth or any(parameter.arg == name for parameter in parameters_of(function)):
                 return None
             return _missing_local(name, suite, after, function)
-    scope = scope_at(suite)
-    if unreadable(scope.tree):
-        return None
     why = _missing_global(name, suite, after)
-    if why is not None and name in _BUILTINS:
-        return None
-    return why
+    # A built-in is there in any case; and what nobody can read is asked last, for it means to read the whole file.
+    return None if why is None or name in _BUILTINS or unreadable(scope_at(suite).tree) else why
 
 
 def _missing_local(name: str, suite: Suite, after: int, function: Function) -> str | None:
@@ -73,6 +70,8 @@ def _missing_global(name: str, suite: Suite, after: int) -> str | None:
     root = _root(suite)
     events = _events_of(root).get(name, ())
     bound = [event for event in events if not event.deleted]
+    if not bound and name in _BUILTINS:
+        return None
     if not bound:
         return None if name in _global_names(scope_at(suite).tree) else "is not defined"
     if not suite.functions:
@@ -175,17 +174,20 @@ def nearest(name: str, suite: Suite) -> str:
 
 @lru_cache(maxsize=32)
 def unreadable(tree: ast.Module) -> bool:
-    """Whether the module binds names in a way that cannot be read."""
-    for node in own_nodes(tree):
+    """Whether the module binds names in a way that cannot be read: a star import, `exec`, a namespace written to."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
             return True
-    return any(
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _DYNAMIC
-        for node in own_nodes(tree)
-    ) or any(
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "globals"
-        for node in ast.walk(tree)
-    )
+        named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "exec"
+        if named and (len(node.args) < 2 or ast.unparse(node.args[1]) == "globals()"):  # type: ignore[attr-defined]
+            return True
+        space = node.value if isinstance(node, ast.Subscript | ast.Attribute | ast.Assign | ast.NamedExpr) else None
+        if not (isinstance(space, ast.Call) and isinstance(space.func, ast.Name) and space.func.id in _NAMESPACES):
+            continue
+        reads = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
+        if not reads and not (isinstance(node, ast.Attribute) and node.attr in _READING):
+            return True
+    return False
 
 
 @lru_cache(maxsize=32)

@@ -44,7 +44,7 @@ def _require(id: str, text: str, suite: Suite, after: int, given: set[str], wher
             fix = f"Did you mean {near}?" if near and near != name else "Name what has a value there."
             raise SiteError("unresolved-name", f"{id}: {name} {why}{where}", fix)
     for shape, attribute in _members(text, suite, given):
-        if shape.whole and attribute not in shape.members:
+        if shape.lacks(attribute):
             close = difflib.get_close_matches(attribute, sorted(shape.members), n=1)
             fix = f"Did you mean {close[0]}?" if close else f"Name a member of {shape.node.name}."
             raise SiteError("unresolved-name", f"{id}: {shape.node.name} has no {attribute}", fix)
@@ -79,6 +79,6 @@ def _is_exception(id: str, error: str, suite: Suite) -> None:
     shape = classes_of(scope.tree).get(error)
     known = getattr(builtins, error, None) if error not in bound_in(scope.tree) else None
     plain = isinstance(known, type) and not issubclass(known, BaseException)
-    unrelated = shape is not None and shape.whole and "with_traceback" not in shape.members
+    unrelated = shape is not None and shape.lacks("with_traceback")
     if plain or unrelated or (known is not None and not isinstance(known, type)):
         raise SiteError("bad-argument", f"{id}: error is {error}, which is no exception", "Name an exception class.")

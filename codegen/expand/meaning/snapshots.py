@@ -224,7 +224,7 @@ def _is_immutable(kind: ast.expr, scope: Scope) -> bool:
         inner = kind.slice if isinstance(kind, ast.Subscript) else None
         parts = inner.elts if isinstance(inner, ast.Tuple) else [inner] if inner is not None else []
         return not any(_is_mutable(part, scope) for part in parts)
-    if last_word(kind) in classes_of(scope.tree):
+    if classes_of(scope.tree).get(last_word(kind)) is not None:
         return not _is_mutable(kind, scope)
     return last_word(kind) in IMMUTABLE
 

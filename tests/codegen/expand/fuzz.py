@@ -1,16 +1,21 @@
 """Insert annotations at random places of real files, and hold the expander to its promises.
 
 Promises, for each insertion that is not refused with a reason: the expansion is proven (two parsers, the author's
-code unchanged, a second pass idle), stripping gives the original bytes, a formatter leaves every block FRESH.
+code unchanged, a second pass idle), stripping gives the original bytes, a formatter leaves every block FRESH, and ruff
+finds no name without a value (F821, F823) and no import that hides another (F811) that it did not find before.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import random
+import re
+import subprocess
+import sys
 import sysconfig
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +27,7 @@ from codegen.expand.reading.source import Unreadable, indent_of, read_source
 from tests.codegen.expand.helpers import LIBRARY, MARKS
 
 JOB = Job(LIBRARY, MARKS, Options(), "write", dry=True)
+_WRITES = re.compile(rb"globals\(\)|import \*|exec\(")
 ON_NAMES = (
     "VAL: VAL_POSITIVE({})",
     "VAL: VAL_NON_EMPTY({})",
@@ -30,10 +36,17 @@ ON_NAMES = (
     "VAL: VAL_NO_DUPLICATES({})",
     "AST: AST_INVARIANT({} is not None and {{'{{': 1}})",
     "AST: AST_PRECONDITION(len({}) > 0)",
+    "VAL: VAL_INT_RANGE({}, max=<name>)",
+    "VAL: VAL_EQUAL({}, <name>), VAL_FINITE({})",
+    "AST: AST_INVARIANT(<name> is not {})",
+    "VAL: VAL_NOT_NONE(<name>, about=<name>)",
+    "VAL: VAL_SUBSET({}, of=<name>) - a note",
 )
 ON_FUNCTIONS = (
     "AST: AST_ENSURES(result is None or True)",
-    "AST: AST_POSTCONDITION(result != old({}))",
+    "AST: AST_POSTCONDITION(result != old(copy({})))",
+    "AST: AST_ENSURES(<name> is not result)",
+    "AST: AST_ENSURES(old(len({})) >= 0 and old(<name>) is not {})",
     "AST: AST_REQUIRES({} is not None)",
     "VAL: VAL_POSITIVE",
 )
@@ -74,20 +87,30 @@ def insertions(rng: random.Random, data: bytes, count: int) -> Iterator[bytes]:
     except (Unreadable, SyntaxError, ValueError):
         return
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    every = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {"len"}
     for _ in range(count if functions else 0):
         lines = list(source.lines)
-        _insert(rng, lines, rng.choice(functions), source.newline)
+        _insert(rng, lines, rng.choice(functions), source.newline, every)
         yield source.encode("".join(lines))
 
 
 def _insert(
-    rng: random.Random, lines: list[str], function: ast.FunctionDef | ast.AsyncFunctionDef, newline: str
+    rng: random.Random,
+    lines: list[str],
+    function: ast.FunctionDef | ast.AsyncFunctionDef,
+    newline: str,
+    every: Collection[str],
 ) -> None:
     names = [p.arg for p in own_parameters(function)] or ["len"]
+    near = [node.id for node in ast.walk(function) if isinstance(node, ast.Name)]
+    # Names of this function, of the whole file, of nowhere: most of the latter have no value where they are put.
+    used = rng.choice((near or names, sorted(every), ["no_such_name", *names]))
     statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt)]
     target = rng.choice(statements)
     kind = rng.choice(("above", "above", "trailing", "about", "head"))
     text = rng.choice(ON_FUNCTIONS if kind == "about" else (*ON_NAMES, *ON_FUNCTIONS)).replace("{}", rng.choice(names))
+    while "<name>" in text:
+        text = text.replace("<name>", rng.choice(used), 1)
     comment = f"# {text.replace('{{', '{').replace('}}', '}')}"
     if kind == "trailing":
         at = (target.end_lineno or target.lineno) - 1
@@ -119,6 +142,29 @@ def examine(tally: Tally, name: str, data: bytes) -> None:
     stripped = strip_bytes(name, outcome.new, MARKS, Options())
     if stripped.text is None or read_source(outcome.new).encode(stripped.text) != data:
         tally.failures.append(f"{name}: stripping does not give the original bytes")
+
+
+def same_names(tally: Tally, folder: Path) -> int:
+    """Ruff finds nothing wrong with the names of an expanded text that it did not find in its file; how many texts."""
+    texts = [(name, text) for name, found in sorted(tally.texts.items()) for text in found]
+    # A file that writes to its namespace binds names that no tool can read, and the expander does not pretend to.
+    texts = [(name, text) for name, text in texts if not _WRITES.search(text)]
+    for number, (name, text) in enumerate(texts):
+        (folder / f"{number}.py").write_bytes(text)
+        (folder / f"{number}_before.py").write_bytes(Path(name).read_bytes())
+    ruff = str(Path(sys.executable).parent / "ruff")
+    command = [ruff, "check", "--isolated", "--no-cache", "--select", "F821,F811,F823", "--output-format", "json", "."]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    found: dict[str, Counter[str]] = {}
+    for finding in json.loads(done.stdout):
+        # Lines differ, so a finding is known by its text without them.
+        said = re.sub(r"line \d+", "line", f"{finding['code']} {finding['message']}")
+        found.setdefault(Path(finding["filename"]).stem, Counter())[said] += 1
+    for number, (name, _) in enumerate(texts):
+        new = found.get(str(number), Counter()) - found.get(f"{number}_before", Counter())
+        if new:
+            tally.failures.append(f"{name}: text {number}: {dict(new)}")
+    return len(texts)
 
 
 def still_fresh(tally: Tally, name: str, formatted: bytes) -> None:

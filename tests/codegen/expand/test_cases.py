@@ -44,7 +44,7 @@ def test_X1_a_bare_annotation_in_mid_body_never_reaches_for_the_parameter(text: 
 @pytest.mark.parametrize(
     "text",
     [
-        "def f(path):\n    for line in open(path):\n        if line:\n            # VAL: VAL_NON_BLANK\n            1\n",
+        "def f(path):\n    for row in open(path):\n        if row:\n            # VAL: VAL_NON_BLANK\n            1\n",
         "def f(paths):\n    for path in paths:\n        # VAL: VAL_FILE_EXISTS\n        print(path)\n",
         "def f(path):\n    with open(path) as file:\n        # VAL: VAL_NOT_NONE\n        print(file)\n",
     ],

@@ -16,7 +16,7 @@ from codegen.expand.model import Options
 from codegen.expand.reading.comments import read_layout
 from codegen.expand.reading.grammar import NotationError, parse_notation
 from codegen.expand.reading.source import Unreadable, read_source
-from tests.codegen.expand.fuzz import JOB, Tally, fuzz, still_fresh
+from tests.codegen.expand.fuzz import JOB, Tally, fuzz, same_names, still_fresh
 from tests.codegen.expand.helpers import LIBRARY, MARKS
 
 TAGS = frozenset({"VAL", "AST"})
@@ -44,6 +44,8 @@ def reformat(tally: Tally, folder: Path, command: Sequence[str], every: int = 1)
 def test_three_hundred_insertions_into_real_files(tmp_path: Path) -> None:
     tally = fuzz(seed=20, count=300, limit=9_000)
     assert reformat(tally, tmp_path, RUFF) > 150
+    (tmp_path / "names").mkdir()
+    assert same_names(tally, tmp_path / "names") > 150
     print(tally.summary())
     assert not tally.failures, "\n".join(tally.failures)
     assert tally.expanded > 200
@@ -57,6 +59,8 @@ def test_five_thousand_insertions_into_real_files(tmp_path: Path) -> None:
         folder = tmp_path / name
         folder.mkdir()
         reformat(tally, folder, command, every)
+    (tmp_path / "names").mkdir()
+    same_names(tally, tmp_path / "names")
     print(tally.summary())
     assert not tally.failures, "\n".join(tally.failures)
 
