@@ -184,6 +184,8 @@ def unreadable(tree: ast.Module) -> bool:
         space = node.value if isinstance(node, ast.Subscript | ast.Attribute | ast.Assign | ast.NamedExpr) else None
         if not (isinstance(space, ast.Call) and isinstance(space.func, ast.Name) and space.func.id in _NAMESPACES):
             continue
+        if space.args:
+            continue  # `vars(x)` is the namespace of an object.
         reads = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
         if not reads and not (isinstance(node, ast.Attribute) and node.attr in _READING):
             return True
