@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from codegen.diagnostics import Finding
+from codegen.expand.driver.adoption import adopted_text
 from codegen.expand.judging.compare import compare
 from codegen.expand.judging.verify import Expansion
 from codegen.expand.model import FileReport, Options
@@ -57,6 +58,10 @@ def expand_file(
         finding = Finding(path, generated, 1, "generated", message, "warning", "Annotate what it is generated from.")
         return Expansion(FileReport(path, findings=(finding,), text=source.text), reading)
     plan, imports = plan_reading(path, reading, library, options)
+    if options.adopt and (adopted := adopted_text(reading, plan, options.width)) is not None:
+        # The rest is an ordinary expansion of the text without the checks that were adopted.
+        done = expand_file(path, source.encode(adopted), library, marks, options, unmarked)
+        return replace(done, report=replace(done.report, changed=done.report.text is not None))
     report = compare(path, reading, plan, imports, options)
     if report.text is None:
         return Expansion(report, reading)

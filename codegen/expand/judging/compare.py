@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from codegen.diagnostics import Finding
-from codegen.expand.judging.adopt import equivalent, twin_of
+from codegen.expand.judging.adopt import Twin, equivalent, twin_of
 from codegen.expand.model import FileReport, Options, SiteReport, State
 from codegen.expand.planning.imports import NeededImport
 from codegen.expand.planning.planned import Planned
@@ -136,12 +136,9 @@ def _judge(
         work.sites.append(
             SiteReport(line, column, State.UNEXPANDED, what, _where(planned), fresh_seal=seal, origin=planned.origin)
         )
-        twin = twin_of(planned, reading.base_tree, reading.base_layout.comments)
-        if twin is not None and not options.adopt:
-            message = f"{what}: the code below makes this check already, and is not marked as generated"
-            fix = "Take it under management with `codegen expand --adopt`, or remove it."
-            work.findings.append(Finding(path, line, column, "already-checked", message, "error", fix))
-        work.inserts.append(Insert(planned.after, planned.rank, fresh, replaces if twin is None else twin))
+        if twin := twin_of(planned, reading.base_tree, reading.base_layout.comments):
+            work.findings.append(_written_by_hand(path, (line, column), what, twin, base.origin))
+        work.inserts.append(Insert(planned.after, planned.rank, fresh, replaces))
         return
     block = reading.blocks[index]
     stands = reading.source.lines[block.first - 1 : block.last]
@@ -158,6 +155,24 @@ def _judge(
         work.findings.append(Finding(path, line, column, "edited", f"{what}: {reason}\n{diff}".rstrip(), "error", fix))
     stays = block.place is not None and _key(reading, block, base.after[index])[0] == planned.key[0]
     work.inserts.append(Insert(base.after[index] if stays else planned.after, planned.rank, fresh, replaces))
+
+
+def _written_by_hand(path: str, place: tuple[int, int], what: str, twin: Twin, origin: Sequence[int]) -> Finding:
+    """The same check, or nearly the same, stands below an annotation already."""
+    if not twin.difference:
+        message = f"{what}: the code below makes this check already, and is not marked as generated"
+        fix = "Take it under management with `codegen expand --adopt`, or remove it."
+        return Finding(path, *place, "already-checked", message, "error", fix)
+    message = f"{what}: line {origin[twin.lines.start - 1]} checks nearly the same by hand: {twin.difference}"
+    fix = "Remove one of the two, or change the annotation to say what the code does."
+    return Finding(path, *place, "nearly-checked", message, "warning", fix)
+
+
+def unpaired(reading: Reading, plan: Plan) -> list[Planned]:
+    """The planned blocks of which nothing stands yet."""
+    work = Comparison()
+    _match(reading, plan, work)
+    return [planned for planned, index in work.pairs if index is None]
 
 
 def _state(block: Block, planned: Planned) -> tuple[State, str]:

@@ -210,7 +210,8 @@ def test_adopt_takes_an_equivalent_hand_written_check_under_management() -> None
     """)
     line, code, _ = problem(text)
     assert (line, code) == (2, "already-checked")
-    assert expand(text, adopt=True) == expand("def take(count):\n    # VAL: VAL_POSITIVE\n    return count\n")
+    note = "count is too small: count"
+    assert expand(text, adopt=True) == expand(f"def take(count):\n    # VAL: VAL_POSITIVE - {note}\n    return count\n")
 
 
 @pytest.mark.parametrize(
