@@ -144,7 +144,8 @@ def test_a_float_is_not_adopted_by_the_opposite_comparison_because_of_nan() -> N
     [
         "def f(xs):\n    # VAL: VAL_NON_EMPTY(xs)\n    if not xs:\n        raise ValueError('no xs')\n",
         "def f(xs):\n    '''Say.'''\n    # VAL: VAL_NON_EMPTY(xs)\n    if not xs:\n        raise ValueError('no xs')\n",
-        "class C:\n    def f(self, xs):\n        # VAL: VAL_NON_EMPTY(xs)\n        if not xs:\n            raise ValueError()\n",
+        "class C:\n    def f(s, xs):\n"
+        "        # VAL: VAL_NON_EMPTY(xs)\n        if not xs:\n            raise ValueError\n",
         "def f(xs):\n    # VAL: VAL_NON_EMPTY(xs)\n    if not xs:\n        raise ValueError('no xs')\n"
         "    # VAL: VAL_NO_DUPLICATES(xs)\n    if len(set(xs)) != len(xs):\n        raise ValueError('twice')\n",
     ],
