@@ -158,6 +158,9 @@ class _Comparison:
         return bool(owner and "." in documented.key and not self.code.find(documented.module, owner))
 
     def _nearest(self, documented: Documented) -> str:
+        moved = [each.shown for each in self.roots if documented.definition.name in each.definitions]
+        if moved:
+            return f" (there is one in {', '.join(moved[:3])})"
         module = self.code.module(documented.module)
         if module is None:
             return f" (there is no module {documented.module or 'given by its heading'})"
@@ -188,7 +191,7 @@ class _Comparison:
             self._add(documented.entry, documented.line, codes.VALIDATION, message)
 
     def _body(self, documented: Documented, place: Place) -> None:
-        if documented.entry.id in self.pending_ids:
+        if documented.entry.id in self.pending_ids or documented.entry.folded:
             return
         for line, name in unbound_names(documented, place):
             message = f"{documented.definition.name}: the body uses `{name}`, which nothing binds ({place.where})"

@@ -51,14 +51,16 @@ class Stubber:
 
     def own(self, name: str, before: Documented | None = None) -> list[str]:
         """The lines of one name without its members. Of the stub `before`, what only the document says is kept: its
-        `raise` lines, and annotations that the code does not carry."""
+        `raise` lines, and annotations that the code does not carry (unless it carries a new one of that pattern)."""
         definition = self.module.definitions[name]
         notes = self.sketcher.annotations(definition.name, *_EVERYWHERE)
         found = self._raises(definition)
         raises = list(found.values())
         if before is not None:
             held = {each.text for each in self.module.annotated.promises.get(name, ())}
-            notes += [_line(before, line) for text, line in before.promises if text not in held]
+            changed = {_pattern(text) for text in held - {text for text, _ in before.promises}}
+            kept = [line for text, line in before.promises if text not in held and _pattern(text) not in changed]
+            notes += [_line(before, line) for line in kept]
             said = _raise_lines(before)
             raises = [*said.values(), *(line for error, line in found.items() if error not in said)]
         if definition.kind == "class":
@@ -124,6 +126,11 @@ def _raise_lines(before: Documented) -> dict[str, str]:
             name = dotted(node.exc.func if isinstance(node.exc, ast.Call) else node.exc) or ""
             found[name.rpartition(".")[2]] = before.fence_lines[node.lineno - 1].strip()
     return found
+
+
+def _pattern(promise: str) -> str:
+    """`VAL: VAL_INT_RANGE` of `VAL: VAL_INT_RANGE(min=0)`."""
+    return promise.partition("(")[0]
 
 
 def _line(before: Documented, line: int) -> str:

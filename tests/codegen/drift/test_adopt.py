@@ -88,7 +88,7 @@ BANK = {
             @classmethod
             def of(
                 cls, first: "dict[str, tuple[int, int]]", second: "dict[str, int]",
-                third: "tuple[int, int, int, int]", /, *rest: int,
+                third: "tuple[int, int, int]", /, *rest: int,
             ) -> "Account":
                 return cls("x")
         ''',
@@ -175,7 +175,7 @@ def test_section_5_is_one_fence_of_stubs_a_module_with_annotations_and_raises(ba
                 ...
             @classmethod
             def of(
-                cls, first: 'dict[str, tuple[int, int]]', second: 'dict[str, int]', third: 'tuple[int, int, int, int]', /,
+                cls, first: 'dict[str, tuple[int, int]]', second: 'dict[str, int]', third: 'tuple[int, int, int]', /,
                 *rest: int
             ) -> 'Account': ...
         """
