@@ -50,7 +50,7 @@ def test_the_folder_holds_picture_report_journals_and_timelines(
 ) -> None:
     comparison = example[0]
     files = comparison.write(tmp_path / "out")
-    assert sorted(files) == sorted((tmp_path / "out").iterdir()) and len(files) == 8
+    assert sorted(files) == sorted((tmp_path / "out").iterdir()) and len(files) == 9
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert list(report["schemes"]) == ["co-located", "disaggregated", "time-sharing"]
     assert read_journal(tmp_path / "out" / "time-sharing.journal.jsonl") == comparison.runs[2].journal
