@@ -14,6 +14,7 @@ from roll_ts.config import RecoveryOptions, RolloutOptions, RunConfig
 from roll_ts.core.policies import make_policy
 from roll_ts.core.settings import Layout, Problem, check_settings
 from roll_ts.trainers.architecture import read_architecture
+from roll_ts.trainers.model_files import model_problems
 
 
 def check_config(config: RunConfig) -> list[Problem]:
@@ -26,6 +27,7 @@ def check_config(config: RunConfig) -> list[Problem]:
         for key, value, must in config.trainer.problems()
     ]
     found += _check_name(config) + _low_numbers(config) + _check_devices(config, settings.layout) + _check_model(config)
+    found += _check_gpus(config, settings.layout)
     found += _check_environment(config)
     return found
 
@@ -35,6 +37,10 @@ _CORE_KEYS = (
     | {f.name: f"recovery.{f.name}" for f in dataclasses.fields(RecoveryOptions)}
     | {"evaluation_episodes": "evaluation.episodes", "canary_tolerance": "weights.canary_tolerance"}
 )
+
+
+# Where NVIDIA's kernel driver lists the GPUs of a machine.
+_GPUS = Path("/proc/driver/nvidia/gpus")
 
 
 def _check_name(config: RunConfig) -> list[Problem]:
@@ -94,6 +100,33 @@ def _check_devices(config: RunConfig, layout: Layout) -> list[Problem]:
     return found
 
 
+def _check_gpus(config: RunConfig, layout: Layout) -> list[Problem]:
+    """A GPU that this machine lacks. Only its driver is asked, so that nothing heavy is imported."""
+    if config.layout.device != "cuda":
+        return []
+    here = len(list(_GPUS.iterdir())) if _GPUS.is_dir() else 0
+    asked = sorted({d for rank in layout.ranks for d in rank} | set(layout.train_devices))
+    lacking = [device for device in asked if not 0 <= device < here]
+    if not lacking:
+        return []
+    wrong = f"needs GPUs {lacking}, and this machine has {here or 'none'}"
+    return [Problem("layout.device", "cuda", wrong, "run it on a machine with GPUs, or set layout.device: cpu")]
+
+
+def _check_kv(config: RunConfig, layers: int, kv_heads: int, head_dim: int) -> list[Problem]:
+    """A KV cache that one full context does not fit into: its turn could never be placed."""
+    size = 4 if config.engine.dtype == "float32" else 2
+    ways = min((len(rank) for rank in config.layout.ranks), default=1)
+    a_token = 2 * layers * max(1, kv_heads // ways) * head_dim * size
+    blocks = -(-config.rollout.max_context_tokens // config.engine.block_size)
+    needed = -(-blocks * config.engine.block_size * a_token // (1 << 20))
+    if needed <= config.engine.kv_mib:
+        return []
+    wrong = f"holds less than one context of {config.rollout.max_context_tokens} tokens, which takes {needed} MiB"
+    fix = f"set engine.kv_mib to {needed} or more, better a multiple, or lower rollout.max_context_tokens"
+    return [Problem("engine.kv_mib", str(config.engine.kv_mib), wrong, fix)]
+
+
 def _check_model(config: RunConfig) -> list[Problem]:
     path, scratch, resume = config.model.path, config.model.scratch, config.trainer.resume
     found: list[Problem] = []
@@ -117,6 +150,7 @@ def _check_model(config: RunConfig) -> list[Problem]:
         found.append(Problem("model.scratch.hidden", str(scratch.hidden), wrong, fix))
     found += _check_context("model.scratch.positions", scratch.positions, config)
     sizes = {"heads": scratch.heads, "kv_heads": scratch.kv_heads, "ffn": scratch.ffn}
+    found += _check_kv(config, scratch.layers, scratch.kv_heads, scratch.hidden // scratch.heads)
     return found + _check_tensor_parallel(sizes, config)
 
 
@@ -129,7 +163,10 @@ def _check_architecture(config: RunConfig, path: str) -> list[Problem]:
     except (FileNotFoundError, ValueError) as error:
         return [Problem("model.path", path, str(error), "name a folder in Hugging Face format of a supported model")]
     sizes = {name: getattr(shape, name) for name in ("heads", "kv_heads", "ffn", "vocab")}
-    return _check_context("model.path", shape.positions, config) + _check_tensor_parallel(sizes, config)
+    fix = "give the whole folder of a model in Hugging Face format"
+    files = [Problem("model.path", f"{path}: {what}", wrong, fix) for what, wrong in model_problems(Path(path), shape)]
+    files += _check_kv(config, shape.layers, shape.kv_heads, shape.head_dim)
+    return files + _check_context("model.path", shape.positions, config) + _check_tensor_parallel(sizes, config)
 
 
 def _check_context(key: str, positions: int, config: RunConfig) -> list[Problem]:

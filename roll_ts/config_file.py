@@ -77,11 +77,19 @@ def _parse_overrides(overrides: Sequence[str]) -> tuple[dict[str, Any], list[Pro
 
 
 def _merged(below: Any, above: Any) -> Any:
-    """`below` with the keys of `above` on top; mappings merge, everything else is replaced."""
+    """`below` with the keys of `above` on top; mappings merge, everything else is replaced.
+
+    Under a key, an empty mapping clears what was there: there is no other way to say it.
+    """
     if not isinstance(below, Mapping) or not isinstance(above, Mapping):
         return _copy(above)
     keys = [*below, *(key for key in above if key not in below)]
-    return {key: _merged(below.get(key), above[key]) if key in above else _copy(below[key]) for key in keys}
+    return {
+        key: _copy(below[key])
+        if key not in above
+        else (_merged(below.get(key), above[key]) if above[key] != {} else {})
+        for key in keys
+    }
 
 
 def _copy(data: Any) -> Any:

@@ -71,7 +71,7 @@ def _text(value: Any, notes: list[str]) -> str:
     elif isinstance(value, int | float):
         notes.append(f"text: {type(value).__name__} written out")
         value = str(value)
-    if not isinstance(value, str):
+    if not isinstance(value, str):  # unmanaged: refuses an answer, not a call
         raise BadAnswer(f"the text must be str, got {_show(value)}")
     # A lone surrogate (from os.fsdecode, say) is no character: no tokenizer and no file can express it.
     clean = value.encode("utf-8", "replace").decode("utf-8")
@@ -82,13 +82,13 @@ def _text(value: Any, notes: list[str]) -> str:
 
 def _reward(value: Any, notes: list[str]) -> float:
     value = _scalar(value, "reward", notes)
-    if not isinstance(value, int | float):
+    if not isinstance(value, int | float):  # unmanaged: refuses an answer, not a call
         raise BadAnswer(f"the reward must be a number, got {_show(value)}")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if not math.isfinite(number):
+    if not math.isfinite(number):  # unmanaged: refuses an answer, not a call
         raise BadAnswer(f"the reward must be finite, got {value!r:.60}")
     return number
 
@@ -102,9 +102,9 @@ def _truth(value: Any, name: str, notes: list[str]) -> bool:
 
 
 def _success(info: Any, notes: list[str]) -> bool:
-    if not isinstance(info, Mapping):
+    if not isinstance(info, Mapping):  # unmanaged: refuses an answer, not a call
         raise BadAnswer(f"info must be a mapping with the key 'success', got {_show(info)}")
-    if "success" not in info:
+    if "success" not in info:  # unmanaged: refuses an answer, not a call
         raise BadAnswer(f"info must have the key 'success', got the keys {sorted(map(str, info))!r:.80}")
     return _truth(info["success"], "info['success']", notes)
 

@@ -11,6 +11,7 @@ import asyncio
 import dataclasses
 import importlib.metadata
 import json
+import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -71,6 +72,8 @@ def launch(
 
 def _make_folder(config: RunConfig) -> Path:
     folder = config.folder.resolve()
+    if _never_began(folder):
+        shutil.rmtree(folder)
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
@@ -80,6 +83,22 @@ def _make_folder(config: RunConfig) -> Path:
     (folder / "checkpoint").mkdir()
     (folder / "config.yaml").write_text(dump_config(dataclasses.replace(config, out=str(folder))), encoding="utf-8")
     return folder
+
+
+def _never_began(folder: Path) -> bool:
+    """Whether the folder is what a run left that failed at its start: nothing that is not made again.
+
+    Only files that a run makes before its first event may be in it; anything else may be a person's.
+    """
+    if not (folder / "config.yaml").is_file() or any(folder.glob("checkpoint/*")):
+        return False
+    made = {"config.yaml", "checkpoint", "model", "journal.jsonl", "samples.jsonl", "environments.json"}
+    if {path.name for path in folder.iterdir()} - made:
+        return False
+    journal, samples = folder / "journal.jsonl", folder / "samples.jsonl"
+    if samples.is_file() and samples.stat().st_size:
+        return False
+    return not journal.is_file() or "TrainerReady" not in journal.read_text(encoding="utf-8", errors="replace")
 
 
 def _find_model(config: RunConfig, folder: Path) -> Path:

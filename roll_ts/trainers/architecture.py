@@ -49,10 +49,10 @@ class Architecture:
             # VAL: VAL_DIVISIBLE(size, ways, about=name) - every tensor-parallel rank holds an equal part
             if size % ways != 0:
                 raise ValueError(
-                    f"check_tensor_parallel: size must be divisible by {ways!r:.200}, got {size!r} "
-                    f"(name={name!r:.200}) - every tensor-parallel rank holds an equal part"
+                    f"Architecture.check_tensor_parallel: size must be divisible by {ways!r:.200}, got "
+                    f"{size!r} (name={name!r:.200}) - every tensor-parallel rank holds an equal part"
                 )
-            # END VAL 5054c9
+            # END VAL d23aae
 
 
 def read_architecture(folder: str | Path) -> Architecture:
@@ -75,14 +75,24 @@ def parse_architecture(config: Mapping[str, Any], where: str = "config.json") ->
     given: dict[str, Any] = {
         **config,
         "rope_theta": rope.get("rope_theta", config.get("rope_theta")),
-        "rope_type": rope.get("rope_type", "default"),
+        # Before version 4.45 of transformers the key was "type"; a scaled rope that is read as a plain one gives
+        # log-probs that are wrong by several nats, silently.
+        "rope_type": rope.get("rope_type", rope.get("type", "default")),
+        "partial_rotary_factor": rope.get("partial_rotary_factor", config.get("partial_rotary_factor")),
     }
+    heads, kv_heads = given.get("num_attention_heads"), given.get("num_key_value_heads")
+    windows = [kind for kind in given.get("layer_types") or () if kind != "full_attention"]
     supported = {
         "model_type": given.get("model_type") in SUPPORTED,
         "hidden_act": given.get("hidden_act", "silu") == "silu",
         "attention_bias": not given.get("attention_bias"),
         "mlp_bias": not given.get("mlp_bias"),
         "rope_type": given["rope_type"] == "default",
+        "partial_rotary_factor": given["partial_rotary_factor"] in (None, 1, 1.0),
+        "use_sliding_window": not (given.get("use_sliding_window") and given.get("sliding_window")),
+        "layer_types": not windows,
+        "quantization_config": not given.get("quantization_config"),
+        "num_key_value_heads": not heads or not kv_heads or heads % kv_heads == 0,
     }
     missing = [key for key in _REQUIRED if given.get(key) is None]
     unsupported = {key: given.get(key) for key, good in supported.items() if not good}
@@ -94,21 +104,20 @@ def parse_architecture(config: Mapping[str, Any], where: str = "config.json") ->
             "these"
         )
     # END VAL 5472ab
-    # VAL: VAL_EMPTY(unsupported, about=where) - can train qwen3 and llama with silu, default rope and no biases
+    # VAL: VAL_EMPTY(unsupported, about=where) - qwen3 and llama, silu, plain rope, full attention, no biases
     if len(unsupported) != 0:
         raise ValueError(
             f"parse_architecture: unsupported must be empty, got {unsupported!r:.200} "
-            f"(where={where!r:.200}) - can train qwen3 and llama with silu, default rope and no biases"
+            f"(where={where!r:.200}) - qwen3 and llama, silu, plain rope, full attention, no biases"
         )
-    # END VAL 4010b7
-    heads = given["num_attention_heads"]
+    # END VAL d47fe5
     return Architecture(
         layers=config["num_hidden_layers"],
         hidden=config["hidden_size"],
         ffn=config["intermediate_size"],
-        heads=heads,
-        kv_heads=config.get("num_key_value_heads") or heads,
-        head_dim=config.get("head_dim") or config["hidden_size"] // heads,
+        heads=config["num_attention_heads"],
+        kv_heads=config.get("num_key_value_heads") or config["num_attention_heads"],
+        head_dim=config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"],
         vocab=config["vocab_size"],
         positions=config["max_position_embeddings"],
         rms_eps=config["rms_norm_eps"],

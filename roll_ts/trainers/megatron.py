@@ -158,18 +158,19 @@ class MegatronTrainer:
         _extra = sorted(set(parts) - set(ALL_PARTS), key=repr)
         if _extra:
             raise ValueError(
-                f"release: parts must be a subset of ALL_PARTS, but has {_extra!r:.200} outside "
-                f"{ALL_PARTS!r:.200} - nothing else can be released"
+                f"MegatronTrainer.release: parts must be a subset of ALL_PARTS, but has {_extra!r:.200} "
+                f"outside {ALL_PARTS!r:.200} - nothing else can be released"
             )
-        # END VAL c4a40f
+        # END VAL c9d294
         if "parameters" in parts:
             held = sorted(set(EARLY_PARTS) - self._released - set(parts))
             # VAL: VAL_EMPTY(held, error=RuntimeError) - release these before parameters, or with them
             if len(held) != 0:
                 raise RuntimeError(
-                    f"release: held must be empty, got {held!r:.200} - release these before parameters, or with them"
+                    f"MegatronTrainer.release: held must be empty, got {held!r:.200} - release these before "
+                    "parameters, or with them"
                 )
-            # END VAL cfee41
+            # END VAL 43bb81
         freed = sum(self._release_part(p) for p in ALL_PARTS if p in parts and p not in self._released)
         self._released |= set(parts)
         return_to_system()

@@ -75,10 +75,10 @@ class Parking:
                     # VAL: VAL_EQUAL(read, parked.nbytes, error=OSError) - bytes, the spilled file was cut short
                     if read != parked.nbytes:
                         raise OSError(
-                            f"take_back: read must equal parked.nbytes ({parked.nbytes!r:.200}), got {read!r:.200} - "
-                            "bytes, the spilled file was cut short"
+                            f"Parking.take_back: read must equal parked.nbytes ({parked.nbytes!r:.200}), got "
+                            f"{read!r:.200} - bytes, the spilled file was cut short"
                         )
-                    # END VAL 9d5089
+                    # END VAL 9a0bab
             taken += parked.nbytes
         return taken
 

@@ -160,10 +160,10 @@ class TrainerConfig:
         # VAL: VAL_EMPTY(bad, about=must_be) - correct these values of the trainer configuration
         if len(bad) != 0:
             raise ValueError(
-                f"require_sound: bad must be empty, got {bad!r:.200} (must_be={must_be!r:.200}) - correct "
-                "these values of the trainer configuration"
+                f"TrainerConfig.require_sound: bad must be empty, got {bad!r:.200} "
+                f"(must_be={must_be!r:.200}) - correct these values of the trainer configuration"
             )
-        # END VAL 24c610
+        # END VAL 8c04bc
 
 
 _CHOICES: dict[str, tuple[str, ...]] = {

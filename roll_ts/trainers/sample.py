@@ -76,12 +76,12 @@ class Sample:
                 )
             # END VAL 367595
         # VAL: VAL_FINITE(self.reward, about=self.trajectory)
-        if not math.isfinite(self.reward):
+        if not -math.inf < self.reward < math.inf:
             raise ValueError(
                 f"Sample._check: self.reward must be finite, got {self.reward!r} "
                 f"(self.trajectory={self.trajectory!r:.200})"
             )
-        # END VAL ab7ebd
+        # END VAL b0ff32
         made, given = self.loss_mask, ~self.loss_mask
         unprompted = _found(made[:1], self.tokens)
         # VAL: VAL_EMPTY(unprompted, about=self.trajectory) - token 0 is given: nothing precedes it to be sampled from
@@ -160,10 +160,10 @@ class SampleBuilder:
         # VAL: VAL_EQUAL_LENGTH(tokens, logprobs) - one log-prob for each token of the segment
         if len(tokens) != len(logprobs):
             raise ValueError(
-                f"generate: tokens must have as many elements as logprobs, got {len(tokens)!r} and "
-                f"{len(logprobs)!r} - one log-prob for each token of the segment"
+                "SampleBuilder.generate: tokens must have as many elements as logprobs, got "
+                f"{len(tokens)!r} and {len(logprobs)!r} - one log-prob for each token of the segment"
             )
-        # END VAL a731b1
+        # END VAL 5978fe
         n = len(tokens)
         self.tokens += [int(t) for t in tokens]
         self.loss_mask += [True] * n

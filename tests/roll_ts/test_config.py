@@ -232,3 +232,30 @@ def test_the_canary_follows_the_coarser_number_format_unless_it_is_set(overrides
     config = load_config(EXAMPLES / "two_devices_time_sharing.yaml", overrides)
     assert isinstance(config, RunConfig)
     assert config.settings().canary_tolerance == expected
+
+
+def test_an_empty_mapping_clears_what_the_file_says() -> None:
+    config = load_config(EXAMPLES / "two_devices_time_sharing.yaml", ["environment.arguments={}"])
+    assert isinstance(config, RunConfig)
+    assert config.environment.arguments == {}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "key", "words"),
+    [
+        (["layout.device=cuda"], "layout.device", "this machine has none"),
+        (["model.scratch.layers=40", "engine.kv_mib=1"], "engine.kv_mib", "holds less than one context"),
+        (["environment.processes=0"], "environment.processes", "at least 1"),
+        (["environment.observation_tokens=0"], "environment.observation_tokens", "at least 1"),
+        (["environment.limits.memory_mib=-1"], "environment.limits.memory_mib", "at least 0"),
+        (["trainer.clip_low=0.2", "trainer.clip_high=0.2"], "trainer.clip_low", "no clip acts"),
+        (["trainer.weight_decay=-0.1"], "trainer.weight_decay", "zero or positive"),
+    ],
+)
+def test_what_could_only_fail_later_is_told_before_anything_starts(
+    overrides: list[str], key: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("roll_ts.config_check._GPUS", tmp_path / "none")
+    found = load_config(EXAMPLES / "two_devices_time_sharing.yaml", overrides)
+    assert isinstance(found, list)
+    assert [problem for problem in found if problem.key == key and words in problem.wrong], found

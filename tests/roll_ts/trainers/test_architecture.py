@@ -46,3 +46,33 @@ def test_all_that_is_unsupported_is_said_at_once() -> None:
 def test_a_folder_without_a_config_is_not_a_model(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"existing file, got .*config\.json"):
         read_architecture(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"use_sliding_window": True, "sliding_window": 128}, "use_sliding_window"),
+        ({"layer_types": ["full_attention", "sliding_attention"]}, "layer_types"),
+        ({"rope_parameters": None, "rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_type"),
+        ({"rope_parameters": {"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0}}, "rope_type"),
+        ({"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "partial_rotary_factor"),
+        ({"quantization_config": {"quant_method": "gptq"}}, "quantization_config"),
+        ({"num_key_value_heads": 3}, "num_key_value_heads"),
+        ({"model_type": "qwen2"}, "model_type"),
+    ],
+)
+def test_what_would_be_computed_otherwise_is_refused_and_named(change: dict[str, object], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        parse_architecture({**QWEN3, **change})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"use_sliding_window": False, "sliding_window": 4096},
+        {"layer_types": ["full_attention", "full_attention"]},
+        {"rope_parameters": None, "rope_theta": 1e4, "rope_scaling": None},
+    ],
+)
+def test_settings_without_effect_are_no_obstacle(change: dict[str, object]) -> None:
+    assert parse_architecture({**QWEN3, **change}).layers == 2
