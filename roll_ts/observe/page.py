@@ -234,7 +234,11 @@ function describe(item, t, y) {
     const names = ["rollout", "training", "switching", "idle"];
     add(lane.name, `${names[span[2]]}, ${seconds(span[1] - span[0])} s`);
     if (lane.rank !== null && state) add("rank " + lane.rank, state[2]);
-    if (span[2] === BUSY) add("requests in flight", valueAt(lane.load, t));
+    if (span[2] === BUSY) {
+      // A long curve is thinned to means over equal pieces of time: a broken number is said to be one.
+      const load = valueAt(lane.load, t);
+      add("requests in flight", Number.isInteger(load) ? load : `${load.toFixed(1)} on average`);
+    }
     const training = span[2] === TRAINING && item.panel.trainings.find(s => s[0] <= t && t < s[1]);
     if (training) {
       add("version", `${training[2]} → ${training[2] + 1}`);
@@ -261,7 +265,7 @@ function hover(event, item) {
     other.hair.setAttribute("visibility", inside ? "visible" : "hidden");
     other.hair.setAttribute("x1", px); other.hair.setAttribute("x2", px);
   }
-  const lines = inside ? describe(item, t, event.clientY - frame.ceiling) : null;
+  const lines = inside ? describe(item, t, event.clientY - frame.top) : null;
   if (!lines) { tip.style.opacity = 0; return; }
   tip.replaceChildren();
   el("span", "soft", tip, clock(t, .1));
