@@ -22,6 +22,7 @@ class Request:
     attempt: a.AttemptId
     rank: int
     left: int
+    done: int = 0
 
 
 @dataclass
@@ -48,6 +49,7 @@ class StandIn:
         self._on: dict[int, dict[a.AttemptId, Request]] = {}
         self._episodes: dict[int, int] = {}
         self._contexts: dict[int, int] = {}
+        self._lives: dict[int, int] = {}
         self._timer: float | None = None
 
     def post(self, delay: float, what: a.Event | Request) -> None:
@@ -79,12 +81,13 @@ class StandIn:
             return None
         step = min(request.left, int(self.rate * PROGRESS_SECONDS))
         request.left -= step
+        request.done += step
         if request.left:
             self.post(PROGRESS_SECONDS, request)
-            return a.Progress(attempt=request.attempt, tokens=step)
+            return a.Progress(attempt=request.attempt, total=request.done)
         self._end(request)
         self._contexts[request.attempt.trajectory] += step
-        return a.Finished(attempt=request.attempt, tokens=step, reason="stop")
+        return a.Finished(attempt=request.attempt, total=request.done, reason="stop")
 
     def _end(self, request: Request) -> None:
         del self._requests[request.attempt]
@@ -99,7 +102,14 @@ class StandIn:
 
     def _do_Restart(self, c: a.Restart) -> None:
         self._on[c.rank] = {}
-        self.post(1.0, a.RankBooted(command=c.id, rank=c.rank, kv_capacity=self.kv_capacity))
+        self._lives[c.rank] = c.incarnation
+        booted = a.RankBooted(
+            command=c.id, rank=c.rank, incarnation=c.incarnation, kv_capacity=self.kv_capacity
+        )
+        self.post(1.0, booted)
+
+    def _do_StartTrainer(self, c: a.StartTrainer) -> None:
+        self.post(0.5, a.TrainerReady(command=c.id, incarnation=c.incarnation, version=0, digest="v0"))
 
     def _do_StepEnvironment(self, c: a.StepEnvironment) -> None:
         draw = self._random
@@ -130,7 +140,7 @@ class StandIn:
 
     def _stop(self, request: Request) -> None:
         self._end(request)
-        self.post(0.01, a.Aborted(attempt=request.attempt, tokens=0))
+        self.post(0.01, a.Aborted(attempt=request.attempt, total=request.done))
 
     def _do_Abort(self, c: a.Abort) -> None:
         if c.attempt in self._requests:
@@ -139,7 +149,11 @@ class StandIn:
     def _do_Drain(self, c: a.Drain) -> None:
         for request in list(self._on[c.rank].values()):
             self._stop(request)
-        self.post(0.02, a.RankStats(command=c.id, rank=c.rank, running=0, waiting=0, kv_tokens=0))
+        self.post(0.02, self._stats(c))
+
+    def _stats(self, c: a.Drain) -> a.RankStats:
+        life = self._lives[c.rank]
+        return a.RankStats(command=c.id, rank=c.rank, incarnation=life, running=0, waiting=0, kv_tokens=0)
 
     def _do_Release(self, c: a.Release) -> None:
         event = a.MemoryReleased(command=c.id, holder=f"rank:{c.rank}", epoch=c.epoch, bytes=66_000_000_000)

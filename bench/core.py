@@ -62,7 +62,6 @@ def started(scheduler: Scheduler, turns: int, seed: int) -> StandIn:
     """A stand-in world whose run has been asked for."""
     world = StandIn(scheduler.handle, turns=turns, seed=seed)
     world.post(0.0, a.TrajectoriesWanted(until=1_000))
-    world.post(0.0, a.TrainerReady(version=0, digest="v0"))
     return world
 
 

@@ -6,6 +6,10 @@ in the sample store under the same ids.
 
 Events that answer a command echo its id in `command`. A command that expects an answer has `due`, the time (seconds on
 the driver's clock) after which the scheduler acts on silence, and `awaits`, the party that owes the answer.
+
+Every process of a rank and of the trainer has an incarnation, a number that its `Restart` or `StartTrainer` names, from
+1. Events that may come unasked carry it; an answer needs none, because no command of a dead incarnation is waited for.
+A party is written "rank:<id>" or "trainer".
 """
 
 from __future__ import annotations
@@ -73,10 +77,19 @@ class TimerFired(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainerReady(Event):
-    """The trainer holds `version` with this digest and can publish it. An ordinary start or a resume (R28)."""
+    """The answer to `StartTrainer`: the trainer holds `version` with this digest and can publish it (R28)."""
 
+    incarnation: int
     version: int
     digest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainerDied(Event):
+    """The trainer's processes are gone, with all they held."""
+
+    incarnation: int
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +128,8 @@ class CheckpointSaved(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryReleased(Event):
-    """The holder measured that its memory has gone back. `holder` is "rank:<id>" or "trainer"."""
+    """The holder measured that its memory has gone back: more than 0 bytes. `holder` is "rank:<id>" or "trainer"; it
+    is believed only with the holder and the epoch of the command (R2)."""
 
     holder: str
     epoch: int
@@ -124,9 +138,11 @@ class MemoryReleased(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class CommandFailed(Event):
-    """The party answered the command with an error instead of the expected event."""
+    """The party answered the command with an error instead of the expected event. `culprits` are the parties that it
+    knows to be at fault ("rank:3", "trainer"); empty when it does not know (R32)."""
 
     error: str
+    culprits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +150,7 @@ class RankBooted(Event):
     """The engine process is up and holds no proven weights. `kv_capacity` in tokens."""
 
     rank: int
+    incarnation: int
     kv_capacity: int
 
 
@@ -142,15 +159,17 @@ class RankDied(Event):
     """The engine process is gone, with all it held. `lost_tokens`: generated but never reported, where known (R8)."""
 
     rank: int
+    incarnation: int
     reason: str
     lost_tokens: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankStats(Event):
-    """The engine's own counts. As the answer to `Drain`, `Pause` or `Resume` it is the only proof of it (R7)."""
+    """The engine's own counts. As the answer to `Drain` it is the only proof of it (R7)."""
 
     rank: int
+    incarnation: int
     running: int
     waiting: int
     kv_tokens: int
@@ -185,32 +204,30 @@ class SubmitAcked(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Progress(Event):
-    """`tokens` more tokens of this attempt are in the sample store."""
+    """`total` tokens of this attempt are in the sample store: a sum, so that a report that is lost or comes twice does
+    no harm."""
 
     attempt: AttemptId
-    tokens: int
-    total: int | None = None
+    total: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finished(Event):
-    """The attempt ended by itself after `tokens` more tokens. `reason` is "stop" or "length"; `cached` are the tokens
-    of its prefix that the engine found in its cache, where it says so."""
+    """The attempt ended by itself after `total` tokens. `reason` is "stop" or "length"; `cached` are the tokens of its
+    prefix that the engine found in its cache, where it says so."""
 
     attempt: AttemptId
-    tokens: int
+    total: int
     reason: str
-    total: int | None = None
     cached: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Aborted(Event):
-    """The attempt was stopped; `tokens` more tokens were saved first (R8)."""
+    """The attempt was stopped; its `total` tokens were saved first (R8)."""
 
     attempt: AttemptId
-    tokens: int
-    total: int | None = None
+    total: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,22 +323,6 @@ class Drain(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pause(Command):
-    """Stop stepping, keep requests and KV (`keep_kv`). → RankStats."""
-
-    rank: int
-    epoch: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Resume(Command):
-    """Step again. → RankStats."""
-
-    rank: int
-    epoch: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Release(Command):
     """Discard weights and KV and give the memory back. `recover_from` says where the version is (R21).
     → MemoryReleased(holder="rank:<id>")."""
@@ -360,9 +361,10 @@ class ResetCache(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Fence(Command):
-    """Kill the rank's process so that nothing of it can be heard again. → RankDied."""
+    """Kill this process of the rank so that nothing of it can be heard again. → RankDied, once its end is certain."""
 
     rank: int
+    incarnation: int
     reason: str
 
 
@@ -371,6 +373,24 @@ class Restart(Command):
     """Start a process for the rank, the first or a fresh one. → RankBooted or RankDied."""
 
     rank: int
+    incarnation: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartTrainer(Command):
+    """Start the trainer's processes, the first or fresh ones, from the checkpoint `resume_from`; None: as the run was
+    configured. → TrainerReady or TrainerDied."""
+
+    incarnation: int
+    resume_from: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FenceTrainer(Command):
+    """Kill these processes of the trainer. → TrainerDied, once their end is certain."""
+
+    incarnation: int
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -461,7 +481,7 @@ class Settled(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class GroupDropped(Command):
-    """A group leaves untrained, whole (R15). `reason`: "stale", "void" or "shutdown"."""
+    """A group leaves untrained, whole (R15). `reason`: "stale", "void", "rolled back" or "shutdown"."""
 
     group: int
     reason: str
@@ -500,7 +520,7 @@ def decode(record: dict[str, Any]) -> Event | Command:
     cls: type[Event] | type[Command] = EVENTS[name] if name in EVENTS else COMMANDS[name]
     if "attempt" in fields:
         fields["attempt"] = AttemptId(*fields["attempt"])
-    for name_of_tuple in ("members", "trajectories"):
+    for name_of_tuple in ("members", "trajectories", "culprits"):
         if name_of_tuple in fields:
             fields[name_of_tuple] = tuple(fields[name_of_tuple])
     if "batch" in fields:

@@ -17,7 +17,7 @@ from roll_ts.core.errors import IllegalTransition, UnknownId
 class Group:
     """One prompt. `players[m]` is the trajectory that plays member m now; `done` the members with a trainable end and
     their rewards, `given_up` those that are played no more; `oldest` the oldest version among the tokens of `done` (−1:
-    none) and `filed` the version it is filed under; `replaced[m]` counts how often m was played again."""
+    none) and `filed` the version it is filed under; `newest` the newest version among them; `replaced[m]` counts how often m was played again."""
 
     id: int
     seed: int
@@ -26,6 +26,7 @@ class Group:
     given_up: set[int] = field(default_factory=set)
     oldest: int = -1
     filed: int = -1
+    newest: int = -1
     replaced: list[int] = field(default_factory=list)
     alarm: int | None = None
 
@@ -91,8 +92,9 @@ class GroupTable:
         row.given_up.add(member)
         return len(row.players) - len(row.given_up) >= self.group_size
 
-    def finish_member(self, group: int, member: int, oldest: int, reward: float = 0.0) -> bool:
-        """The member has a trainable end; its oldest token has version `oldest`. True when that completes the group."""
+    def finish_member(self, group: int, member: int, oldest: int, reward: float = 0.0, newest: int = -1) -> bool:
+        """The member has a trainable end; its tokens have versions from `oldest` to `newest`. True when that completes
+        the group."""
         # VAL: VAL_KEY_IN(group, mapping=self.open, error=UnknownId)
         if group not in self.open:
             raise UnknownId(f"finish_member: group must be a key of self.open, got {group!r:.200}")
@@ -103,6 +105,7 @@ class GroupTable:
             raise IllegalTransition(f"finish_member: member must not yet be a key of row.done, got {member!r:.200}")
         # END VAL 68a4b2
         row.done[member] = reward
+        row.newest = max(row.newest, newest, oldest)
         row.oldest = oldest if row.oldest < 0 else min(row.oldest, oldest)
         if len(row.done) < self.group_size:
             return False
@@ -160,6 +163,11 @@ class GroupTable:
             self._unfile(group)
         self.training = {}
         return done
+
+    def untrain(self) -> None:
+        """The step was not done: its groups are complete again, before those that were completed since."""
+        self.complete = {**self.training, **self.complete}
+        self.training = {}
 
     def drop(self, group: int) -> Group:
         """Forget an open or complete group, whole (R15). Returns it."""

@@ -88,9 +88,9 @@ class Dispatcher:
             self._serve(self._evaluation, None, limit, full)
         return full
 
-    def progress(self, attempt_id: AttemptId, tokens: int, total: int | None) -> None:
+    def progress(self, attempt_id: AttemptId, total: int) -> None:
         """More tokens of an open attempt (R3, R8); when it outgrows what was booked for it, more is booked."""
-        attempt = self.trajectories.add_tokens(attempt_id, tokens, total)
+        attempt = self.trajectories.add_tokens(attempt_id, total)
         if attempt is None:
             return
         trajectory = self.trajectories.open.get(attempt_id.trajectory)
@@ -103,10 +103,11 @@ class Dispatcher:
             self.loads.grow(attempt.rank, needed - attempt.reserved)
             attempt.reserved = needed
 
-    def close(self, attempt_id: AttemptId, tokens: int, total: int | None = None) -> Trajectory | None:
-        """The attempt ended after `tokens` more tokens. Returns its trajectory, unless the attempt was closed before
-        (then the tokens are dropped and counted, R3) or the trajectory is settled."""
-        attempt = self.trajectories.add_tokens(attempt_id, tokens, total)
+    def close(self, attempt_id: AttemptId, total: int) -> Trajectory | None:
+        """The attempt ended with `total` tokens, or with those it had reported if that is less. Returns its trajectory,
+        unless the attempt was closed before (then the tokens are dropped and counted, R3) or the trajectory is
+        settled."""
+        attempt = self.trajectories.add_tokens(attempt_id, total)
         if attempt is None:
             return None
         self.out.call_off(attempt.command)
@@ -168,9 +169,9 @@ class Dispatcher:
         """The rank whose cache may still hold the trajectory's prefix."""
         if trajectory.resident is None:
             return None
-        rank, version, boots = trajectory.resident
+        rank, version, incarnation = trajectory.resident
         row = self.ranks.rows[rank]
-        return rank if (row.version, row.boots) == (version, boots) else None
+        return rank if (row.version, row.incarnation) == (version, incarnation) else None
 
     def _queue_of(self, trajectory: Trajectory) -> TurnQueue:
         if trajectory.kind == "eval":
@@ -295,7 +296,7 @@ class Dispatcher:
         )
         self.loads.add(rank, need)
         expected = trajectory.cached if self.resident_rank(trajectory) == rank else 0
-        trajectory.resident = (rank, row.version, row.boots)
+        trajectory.resident = (rank, row.version, row.incarnation)
         self.trajectories.begin(
             Attempt(
                 attempt_id,

@@ -9,7 +9,7 @@ from roll_ts.core.scheduler import Scheduler
 from roll_ts.core.trajectories import AttemptId, Phase
 
 S = RankState
-HOLDS_MEMORY = (S.BOOTING, S.EMPTY, S.ACTIVE, S.DRAINING, S.RELEASING, S.SYNCING)
+HOLDS_MEMORY = (S.BOOTING, S.EMPTY, S.ACTIVE, S.DRAINING, S.RELEASING, S.SYNCING, S.QUARANTINED)
 MAY_RUN = (S.ACTIVE, S.DRAINING, S.SYNCING, S.FENCED)
 HAS_NO_WEIGHTS = (S.LENT, S.EMPTY, S.BOOTING, S.FAILED)
 
@@ -56,7 +56,7 @@ def _check_leases(scheduler: Scheduler) -> None:
                 "rank that is lent or has failed holds nothing"
             )
         # END AST c8cf49
-    if scheduler.cycle.stage == "TRAINING":
+    if scheduler.control.stage == "TRAINING":
         trainers = {leases.held_by(device) for device in settings.layout.train_devices}
         # AST: AST_INVARIANT(trainers == {TRAINING}, error=InvariantBroken) - R2: training holds its devices
         if not trainers == {TRAINING}:
@@ -65,21 +65,18 @@ def _check_leases(scheduler: Scheduler) -> None:
                 f"TRAINING={TRAINING!r:.200} - R2: training holds its devices"
             )
         # END AST 30cd4d
-    # AST: AST_INVARIANT(
-    #     leases.window <= scheduler.ranks.epoch, error=InvariantBroken
-    # ) - R22: the sync window is not of an epoch yet to come
-    if not leases.window <= scheduler.ranks.epoch:
+    taken = sum(leases.held_by(device) not in (None, TRAINING) for device in settings.layout.train_devices)
+    # AST: AST_INVARIANT(leases.taken == taken, error=InvariantBroken) - R37: the index of the leases is true
+    if not leases.taken == taken:
         raise InvariantBroken(
-            "Invariant: leases.window <= scheduler.ranks.epoch, got "
-            f"leases.window={leases.window!r:.200}, "
-            f"scheduler.ranks.epoch={scheduler.ranks.epoch!r:.200} - R22: the sync window is not of an "
-            "epoch yet to come"
+            f"Invariant: leases.taken == taken, got leases.taken={leases.taken!r:.200}, "
+            f"taken={taken!r:.200} - R37: the index of the leases is true"
         )
-    # END AST 587b69
+    # END AST 115dc3
 
 
 def _check_ranks(scheduler: Scheduler) -> None:
-    sync = scheduler.cycle.sync
+    joining = scheduler.control.joining
     for row in scheduler.ranks.rows:
         attempts = list(scheduler.rollouts.trajectories.by_rank[row.id])
         version = row.version
@@ -114,17 +111,34 @@ def _check_ranks(scheduler: Scheduler) -> None:
                 "no version"
             )
         # END AST 27feb8
-        if row.state in (S.LOADING, S.SYNCING) and not scheduler.finished and not scheduler.cycle.stopping:
-            member = sync is not None and row.id in (*sync.joiners, *sync.kept)
-            # AST: AST_INVARIANT(
-            #     member, error=InvariantBroken, about=(row.id, row.state)
-            # ) - R23: who loads or syncs is in a sync
-            if not member:
-                raise InvariantBroken(
-                    f"Invariant: member, got {member!r:.200} (row.id={row.id!r:.200}, "
-                    f"row.state={row.state!r:.200}) - R23: who loads or syncs is in a sync"
-                )
-            # END AST c752a5
+        waking, behind = row.id in joining.waking, row.id in joining.behind
+        proven = row.version == scheduler.control.version
+        # AST: AST_INVARIANT(
+        #     row.state not in (S.LOADING, S.SYNCING) or waking or behind or proven,
+        #     error=InvariantBroken, about=(row.id, row.state)
+        # ) - R23: who loads or syncs is on its way to the version
+        if not (row.state not in (S.LOADING, S.SYNCING) or waking or behind or proven):
+            raise InvariantBroken(
+                "Invariant: row.state not in (S.LOADING, S.SYNCING) or waking or behind or proven, got "
+                f"row.state={row.state!r:.200}, S.LOADING={S.LOADING!r:.200}, "
+                f"S.SYNCING={S.SYNCING!r:.200}, waking={waking!r:.200}, behind={behind!r:.200} "
+                f"(row.id={row.id!r:.200}, row.state={row.state!r:.200}) - R23: who loads or syncs is on "
+                "its way to the version"
+            )
+        # END AST 63107e
+        # AST: AST_INVARIANT(
+        #     behind or proven or row.state not in (S.EMPTY, S.LENT, S.ACTIVE) or scheduler.control.version < 0,
+        #     error=InvariantBroken, about=(row.id, row.state, version)
+        # ) - R37: the index of those behind is true
+        if not (behind or proven or row.state not in (S.EMPTY, S.LENT, S.ACTIVE) or scheduler.control.version < 0):
+            raise InvariantBroken(
+                "Invariant: behind or proven or row.state not in (S.EMPTY, S.LENT, S.ACTIVE) or "
+                f"scheduler.control.version < 0, got behind={behind!r:.200}, proven={proven!r:.200}, "
+                f"row={row!r:.200}, S={S!r:.200}, scheduler={scheduler!r:.200} (row.id={row.id!r:.200}, "
+                f"row.state={row.state!r:.200}, version={version!r:.200}) - R37: the index of those behind "
+                "is true"
+            )
+        # END AST 2f0c61
 
 
 def _check_trajectories(scheduler: Scheduler) -> None:

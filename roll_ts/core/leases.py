@@ -1,11 +1,14 @@
 """Who may compute on which device (R2), and the window in which weights lie on both sides of a sync (R22).
 
 Invariant: a device has at most one compute holder; a holder changes only through nobody.
+
+The window has no budget of bytes: what lies in it is one copy of the parameters on either side, and how much a device
+holds beside that is known to the parties alone; the party that does not fit says so and is named (D-29).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
 from roll_ts.core.errors import IllegalTransition
 
@@ -17,15 +20,15 @@ def rollout(rank: int) -> str:
     return f"rollout:{rank}"
 
 
-@dataclass
 class Leases:
-    """Compute leases by device, and the sync window. `window` is the epoch of the open window, −1 when shut;
-    its holders may keep `window_bytes` of weights beside the compute holder's memory (0: not limited)."""
+    """Compute leases by device. `taken` counts the trainer's devices that somebody else holds."""
 
-    window_bytes: int = 0
-    holders: dict[int, str] = field(default_factory=dict)
-    window: int = -1
-    window_used: int = 0
+    def __init__(self, train_devices: Iterable[int] = ()) -> None:
+        self.holders: dict[int, str] = {}
+        self.window_open = False
+        self.taken = 0
+        self._train = frozenset(train_devices)
+        self._devices: dict[str, tuple[int, ...]] = {}
 
     def grant(self, holder: str, devices: tuple[int, ...]) -> None:
         """Give every device to `holder`, all or none. Raises IllegalTransition when one is held by another."""
@@ -44,40 +47,30 @@ class Leases:
                 f"grant: taken must have no elements, got {len(taken)!r}: {taken!r:.200} - a device has one holder"
             )
         # END VAL e0af8c
-        for device in devices:
+        fresh = tuple(device for device in devices if device not in self.holders)
+        for device in fresh:
             self.holders[device] = holder
+        self._devices[holder] = self._devices.get(holder, ()) + fresh
+        if holder != TRAINING:
+            self.taken += sum(device in self._train for device in fresh)
 
     def give_back(self, holder: str) -> tuple[int, ...]:
-        """End all leases of `holder`; returns its devices. The holder has reported its memory released."""
+        """End all leases of `holder`; returns its devices. The holder has reported its memory released, or is dead."""
         # VAL: VAL_NON_EMPTY(holder)
         if len(holder) == 0:
             raise ValueError(f"give_back: holder must not be empty, got {holder!r:.200}")
         # END VAL bb9f76
-        mine = tuple(sorted(device for device, own in self.holders.items() if own == holder))
+        mine = tuple(sorted(self._devices.pop(holder, ())))
         for device in mine:
             del self.holders[device]
+        if holder != TRAINING:
+            self.taken -= sum(device in self._train for device in mine)
         return mine
 
     def held_by(self, device: int) -> str | None:
         """The compute holder of a device, or None."""
         return self.holders.get(device)
 
-    def open_window(self, epoch: int, used: int) -> None:
-        """Open the sync window for `epoch` with `used` bytes of parameters. Raises IllegalTransition when one is
-        open for another epoch, ValueError over the budget."""
-        # VAL: VAL_STATE_IN(self.window, (-1, epoch), error=IllegalTransition) - one sync window at a time
-        if self.window not in (-1, epoch):
-            raise IllegalTransition(
-                f"open_window: self.window must be in one of the states {((-1, epoch))!r:.200}, got "
-                f"{self.window!r:.200} - one sync window at a time"
-            )
-        # END VAL c97df0
-        # VAL: VAL_INT_RANGE(used, min=0, max=self.window_bytes or used)
-        if not 0 <= used <= (self.window_bytes or used):
-            raise ValueError(f"open_window: used must lie in [0, {(self.window_bytes or used)!r:.200}], got {used!r}")
-        # END VAL a2c5a3
-        self.window, self.window_used = epoch, used
-
-    def close_window(self) -> None:
-        """Shut the sync window: parameters and buffers are released."""
-        self.window, self.window_used = -1, 0
+    def free(self, devices: tuple[int, ...]) -> bool:
+        """Whether nobody holds any of `devices`."""
+        return all(device not in self.holders for device in devices)

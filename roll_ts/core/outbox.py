@@ -1,7 +1,7 @@
 """What the scheduler has said and whose answer is still owed (R26).
 
 Invariant: a command leaves `waiting` once, by its answer, by its deadline, or because it was called off; an answer to
-a command that is not waiting is late and must be ignored (R3).
+a command that is not waiting is late and changes nothing (R3).
 """
 
 from __future__ import annotations
@@ -16,15 +16,21 @@ C = TypeVar("C", bound=Command)
 
 
 class Outbox:
-    """Collects the commands of one `handle` call and remembers the ones that expect an answer."""
+    """Collects the commands of one `handle` call and remembers the ones that expect an answer.
+
+    `late_answers`: answers that nobody waits for, and words of dead incarnations; `misfits`: answers that do not fit
+    the command they name.
+    """
 
     def __init__(self) -> None:
         self.now = 0.0
         self.waiting: dict[int, Command] = {}
         self.late_answers = 0
+        self.misfits = 0
         self._said: list[Command] = []
         self._next_id = 0
         self._due: list[tuple[float, int]] = []
+        self._owed: dict[str, dict[int, None]] = {}
         self._alarms: list[tuple[float, int]] = []
         self._alarm: dict[int, tuple[str, int]] = {}
         self._next_alarm = 0
@@ -40,18 +46,25 @@ class Outbox:
         if due is not None:
             self.waiting[command.id] = command
             heapq.heappush(self._due, (due, command.id))
+            if command.lane == "control" and awaits is not None:
+                self._owed.setdefault(awaits, {})[command.id] = None
         return command
 
     def answered(self, command: int | None) -> Command | None:
         """Close the wait for `command` and return it; None, counted, when nobody waits for it any more."""
-        found = None if command is None else self.waiting.pop(command, None)
+        found = None if command is None else self._close(command)
         if found is None:
             self.late_answers += 1
         return found
 
     def call_off(self, command: int) -> None:
         """Wait no longer for `command`."""
-        self.waiting.pop(command, None)
+        self._close(command)
+
+    def call_off_all(self, awaits: str) -> None:
+        """Wait no longer for what `awaits` owes in the control lane; attempts end by themselves."""
+        for command in self._owed.pop(awaits, {}):
+            self.waiting.pop(command, None)
 
     def stir(self) -> None:
         """Something that the control side waits for may have happened: it is asked before this `handle` returns."""
@@ -79,13 +92,17 @@ class Outbox:
         if self._alarm.pop(ticket, None) is not None:
             self._alarms = _without_dead(self._alarms, self._alarm)
 
+    def timer_fired(self) -> None:
+        """The driver's one timer is used up, on time or early: the next `take` sets it again."""
+        self._timer = None
+
     def overdue(self) -> list[Command]:
         """Commands whose deadline has passed, oldest first; they wait no longer."""
         late: list[Command] = []
         while self._due and (self._due[0][0] <= self.now or self._due[0][1] not in self.waiting):
-            _, command = heapq.heappop(self._due)
-            if command in self.waiting:
-                late.append(self.waiting.pop(command))
+            command = self._close(heapq.heappop(self._due)[1])
+            if command is not None:
+                late.append(command)
         return late
 
     def overdue_alarms(self) -> list[tuple[str, int]]:
@@ -97,17 +114,23 @@ class Outbox:
                 rung.append(self._alarm.pop(ticket))
         return rung
 
-    def take(self) -> list[Command]:
-        """All commands said since the last call, with the timer that the earliest deadline needs."""
+    def take(self, timer: bool = True) -> list[Command]:
+        """All commands said since the last call and, with `timer`, the timer that the earliest deadline needs."""
         self._due = _without_dead(self._due, self.waiting)
         earliest = self._due[0][0] if self._due else None
         if self._alarms and (earliest is None or self._alarms[0][0] < earliest):
             earliest = self._alarms[0][0]
-        if earliest is not None and (self._timer is None or earliest < self._timer or self._timer <= self.now):
+        if timer and earliest is not None and (self._timer is None or earliest < self._timer or self._timer <= self.now):
             self._timer = earliest
             self.say(SetTimer, at=earliest)
         said, self._said = self._said, []
         return said
+
+    def _close(self, command: int) -> Command | None:
+        found = self.waiting.pop(command, None)
+        if found is not None and found.awaits in self._owed:
+            self._owed[found.awaits].pop(command, None)
+        return found
 
 
 def _without_dead(heap: list[tuple[float, int]], alive: Collection[int]) -> list[tuple[float, int]]:

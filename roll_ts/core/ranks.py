@@ -16,7 +16,8 @@ from roll_ts.core.settings import Layout
 
 
 class RankState(StrEnum):
-    """What a rollout rank is doing. EMPTY holds no proven weights; LENT has given its devices to the trainer."""
+    """What a rollout rank is doing. EMPTY holds no proven weights; LENT has given its devices back; QUARANTINED was
+    killed, but nobody can confirm its end, so that it keeps its devices (R34)."""
 
     BOOTING = "BOOTING"
     EMPTY = "EMPTY"
@@ -27,6 +28,7 @@ class RankState(StrEnum):
     LENT = "LENT"
     SYNCING = "SYNCING"
     FENCED = "FENCED"
+    QUARANTINED = "QUARANTINED"
     FAILED = "FAILED"
 
 
@@ -37,11 +39,12 @@ TRANSITIONS: dict[RankState, frozenset[RankState]] = {
     S.EMPTY: frozenset({S.LOADING, S.FENCED, S.FAILED}),
     S.LOADING: frozenset({S.ACTIVE, S.FENCED, S.FAILED}),
     S.ACTIVE: frozenset({S.DRAINING, S.SYNCING, S.FENCED, S.FAILED}),
-    S.DRAINING: frozenset({S.RELEASING, S.FENCED, S.FAILED}),
+    S.DRAINING: frozenset({S.RELEASING, S.ACTIVE, S.FENCED, S.FAILED}),
     S.RELEASING: frozenset({S.LENT, S.FENCED, S.FAILED}),
     S.LENT: frozenset({S.LOADING, S.FENCED, S.FAILED}),
     S.SYNCING: frozenset({S.ACTIVE, S.FENCED, S.FAILED}),
-    S.FENCED: frozenset({S.FAILED}),
+    S.FENCED: frozenset({S.QUARANTINED, S.FAILED}),
+    S.QUARANTINED: frozenset({S.FAILED}),
     S.FAILED: frozenset({S.BOOTING}),
 }
 
@@ -49,7 +52,8 @@ TRANSITIONS: dict[RankState, frozenset[RankState]] = {
 @dataclass
 class Rank:
     """One row of the table. `version`: of the weights it is proven to hold, −1 for none; `kv_version`: the oldest
-    weights that its KV was computed with; `kv_capacity` in tokens, 0 until it has booted."""
+    weights that its KV was computed with; `kv_capacity` in tokens, 0 until it has booted; `incarnation`: the number of
+    its process, 0 before the first (R33)."""
 
     id: int
     devices: tuple[int, ...]
@@ -58,7 +62,7 @@ class Rank:
     version: int = -1
     kv_version: int = -1
     kv_capacity: int = 0
-    boots: int = 0
+    incarnation: int = 0
 
 
 class RankTable:

@@ -191,12 +191,12 @@ class Rollouts:
 
     def progress(self, event: Progress) -> None:
         """More tokens of an open attempt (R3, R8)."""
-        self.turns.progress(event.attempt, event.tokens, event.total)
+        self.turns.progress(event.attempt, event.total)
 
     def finished(self, event: Finished) -> None:
         """The turn is complete: hand it to the environment."""
         attempt = self.trajectories.attempts.get(event.attempt)
-        trajectory = self.turns.close(event.attempt, event.tokens, event.total)
+        trajectory = self.turns.close(event.attempt, event.total)
         if trajectory is not None and attempt is not None:
             if event.cached is not None and attempt.expected:
                 self.sessions.heard(attempt.expected, event.cached)
@@ -207,7 +207,7 @@ class Rollouts:
 
     def aborted(self, event: Aborted) -> None:
         """The turn was stopped: it goes back to the queue with what it has (R8)."""
-        trajectory = self.turns.close(event.attempt, event.tokens, event.total)
+        trajectory = self.turns.close(event.attempt, event.total)
         if trajectory is not None:
             self._want_turn(trajectory)
 
@@ -227,9 +227,10 @@ class Rollouts:
 
     def environment_replied(self, event: EnvironmentReplied) -> None:
         """The environment answered: score the episode, end it at a limit, or ask for the next turn."""
-        trajectory = self._await_environment(event.command, event.trajectory, event.turn)
+        trajectory = self.trajectories.get(event.trajectory)
         if trajectory is None:
             return
+        trajectory.environment_command = None
         trajectory.context_tokens = event.context_tokens
         trajectory.reward = event.reward
         if event.done:
@@ -244,8 +245,9 @@ class Rollouts:
 
     def environment_failed(self, event: EnvironmentFailed) -> None:
         """The environment broke: the episode is void and its member is played anew (R13)."""
-        trajectory = self._await_environment(event.command, event.trajectory, event.turn)
+        trajectory = self.trajectories.get(event.trajectory)
         if trajectory is not None:
+            trajectory.environment_command = None
             self._void(trajectory, f"environment: {event.error}")
 
     def rank_lost(self, rank: int) -> None:
@@ -254,14 +256,6 @@ class Rollouts:
             trajectory = self.turns.close(attempt.id, 0)
             if trajectory is not None:
                 self._want_turn(trajectory)
-
-    def new_weight_version(self, rank: int, version: int) -> None:
-        """The rank's weights changed under running requests (`keep_kv`): later tokens are of another version (R16)."""
-        for attempt in self.trajectories.by_rank[rank].values():
-            trajectory = self.trajectories.open.get(attempt.id.trajectory)
-            if trajectory is not None:
-                self.trajectories.cut_span(attempt, trajectory)
-            attempt.version = version
 
     def drop_stale(self, version: int) -> None:
         """The trainer has a new version: groups with a member that can no longer be trained end at once (R17, D-8)."""
@@ -280,6 +274,20 @@ class Rollouts:
                 self._drop_group(group.id, "stale")
             else:
                 self.groups.refile(group, oldest)
+
+    def roll_back(self, version: int) -> None:
+        """The trainer has come back with an older version: what newer ones have generated is of a branch that no
+        longer exists, and the same numbers will mean other weights. Groups with such a token end (R16, R27)."""
+        # VAL: VAL_INT_RANGE(version, min=0, max=self.version)
+        if not 0 <= version <= self.version:
+            raise ValueError(f"roll_back: version must lie in [0, {self.version!r:.200}], got {version!r}")
+        # END VAL 7cd299
+        self.version = version
+        for group in [*self.groups.open.values(), *self.groups.complete.values()]:
+            playing = (self.trajectories.open.get(player) for player in group.players)
+            newest = [self.trajectories.newest_of(trajectory) for trajectory in playing if trajectory is not None]
+            if max([group.newest, *newest]) > version:
+                self._drop_group(group.id, "rolled back")
 
     def close_training(self, reason: str) -> None:
         """No more training groups: what is open is cancelled."""
@@ -373,18 +381,6 @@ class Rollouts:
         )
         trajectory.environment_command = command.id
 
-    def _await_environment(self, command: int | None, trajectory_id: int, turn: int) -> Trajectory | None:
-        trajectory = self.trajectories.get(trajectory_id)
-        if self.out.answered(command) is None or trajectory is None:
-            return None
-        # AST: AST_INVARIANT(trajectory.turn == turn)
-        assert trajectory.turn == turn, (
-            f"Invariant: trajectory.turn == turn, got trajectory.turn={trajectory.turn!r:.200}, turn={turn!r:.200}"
-        )
-        # END AST 0a313d
-        trajectory.environment_command = None
-        return trajectory
-
     def _end_turn_without_room(self, trajectory: Trajectory) -> None:
         if trajectory.carried:
             trajectory.carried = 0
@@ -439,7 +435,8 @@ class Rollouts:
             self.rounds[trajectory.group].waiting.discard(trajectory.member)
             return
         group = trajectory.group
-        if self.groups.finish_member(group, trajectory.member, trajectory.oldest, trajectory.reward):
+        newest = self.trajectories.newest_of(trajectory)
+        if self.groups.finish_member(group, trajectory.member, trajectory.oldest, trajectory.reward, newest):
             self._completed(self.groups.complete[group])
         else:
             for player in self.groups.open[group].players:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from roll_ts.core import alphabet as a
-from roll_ts.core.cycle import Cycle, Stage
+from roll_ts.core.answers import check_time, fits, refuse_impossible
+from roll_ts.core.control import Control
 from roll_ts.core.leases import Leases
 from roll_ts.core.outbox import Outbox
 from roll_ts.core.policies.base import Policy
 from roll_ts.core.ranks import Rank, RankState, RankTable
+from roll_ts.core.repairing import QUARANTINE, RESTART
 from roll_ts.core.rollouts import Rollouts
 from roll_ts.core.settings import Settings
 from roll_ts.core.trajectories import Outcome
@@ -37,7 +39,7 @@ class RankView:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The scheduler at one moment, for a live view. Counts of trajectories, attempts and groups."""
+    """The scheduler at one moment, for a live view. Counts of trajectories, attempts, groups and messages."""
 
     stage: str
     version: int
@@ -48,6 +50,7 @@ class Snapshot:
     complete_groups: int
     outcomes: dict[Outcome, int]
     late_answers: int
+    misfits: int
     late_data: int
 
 
@@ -66,84 +69,45 @@ class Scheduler:
         self.policy = policy
         self.out = Outbox()
         self.ranks = RankTable(settings.layout, self._rank_moved)
-        self.leases = Leases()
+        self.leases = Leases(settings.layout.train_devices)
         self.rollouts = Rollouts(settings, self.ranks, self.out)
-        self.cycle = Cycle(settings, policy, self.ranks, self.leases, self.rollouts, self.out)
-        self.rollouts.on_sick = self.cycle.fence
-        self._hear: dict[type[a.Event], Callable[[Any], None]] = {
-            a.TrajectoriesWanted: self._on_trajectories_wanted,
-            a.EvaluationWanted: self._on_evaluation_wanted,
-            a.UserStop: self._on_user_stop,
-            a.TimerFired: self._on_timer_fired,
-            a.TrainerReady: self._on_trainer_ready,
-            a.RankDied: self._on_rank_died,
-            a.SubmitAcked: self._on_submit_acked,
-            a.Progress: self._on_progress,
-            a.Finished: self._on_finished,
-            a.Aborted: self._on_aborted,
-            a.Failed: self._on_failed,
-            a.EnvironmentReplied: self._on_environment_replied,
-            a.EnvironmentFailed: self._on_environment_failed,
-            a.RankStats: self._on_rank_stats,
-            a.RankBooted: self._on_rank_booted,
-            a.MemoryReleased: self._on_memory_released,
-            a.TrainingFinished: self._on_training_finished,
-            a.CheckpointSaved: self._on_checkpoint_saved,
-            a.GroupFormed: self._on_group_formed,
-            a.WeightsSent: self._on_weights_sent,
-            a.WeightsLoaded: self._on_weights_loaded,
-            a.KVReady: self._on_kv_ready,
-            a.CommandFailed: self._on_command_failed,
-        }
+        self.control = Control(settings, policy, self.ranks, self.leases, self.rollouts, self.out)
+        self.rollouts.on_sick = self.control.repairing.sick
 
     @property
     def finished(self) -> bool:
         """Whether `Finish` has been said; later events change nothing."""
-        return self.cycle.stage is Stage.FINISHED
+        return self.control.finished
 
     def handle(self, event: a.Event, now: float) -> list[a.Command]:
         """Take one event at time `now` (seconds, never decreasing) and return what must be done.
 
-        Raises UnknownId or IllegalTransition for an event that cannot have happened.
+        Raises TypeError for what is no event, UnknownId or ValueError for an event that cannot have happened; the state
+        is then as before (R38).
         """
-        # VAL: VAL_FLOAT_RANGE(now, min=self.out.now)
-        if not now >= self.out.now:
-            raise ValueError(f"handle: now must lie in [{self.out.now!r:.200}, inf), got {now!r}")
-        # END VAL f71c5b
+        check_time(now, self.out.now)
+        kind = type(event)
+        # VAL: VAL_KEY_IN(kind, mapping=_TAKE, error=TypeError) - not an event of the alphabet
+        if kind not in _TAKE:
+            raise TypeError(f"handle: kind must be a key of _TAKE, got {kind!r:.200} - not an event of the alphabet")
+        # END VAL 337b3e
+        refuse_impossible(event, self.ranks, self.rollouts.trajectories)
         self.out.now = now
         if self.finished:
             return []
-        kind = type(event)
-        # VAL: VAL_KEY_IN(kind, mapping=self._hear, error=TypeError) - an event of the alphabet
-        if kind not in self._hear:
-            raise TypeError(f"handle: kind must be a key of self._hear, got {kind!r:.200} - an event of the alphabet")
-        # END VAL 08cd95
-        self._hear[kind](event)
+        _TAKE[kind](self, event)
         if kind not in QUIET:
             self.out.stir()
-        for command in self.out.overdue():
-            self.out.stir()
-            self._broken(
-                command, f"{command.awaits} did not answer {type(command).__name__} within its deadline", silent=True
-            )
-        for what, which in self.out.overdue_alarms():
-            if what == "policy":
-                self.cycle.desk.called()
-                self.out.stir()
-            elif what == "group":
-                self.rollouts.group_overdue(which)
-            else:
-                self.rollouts.trajectory_overdue(which)
+        self._look_at_the_clock()
         self._go_on()
-        return self.out.take()
+        return self.out.take(timer=not self.finished)
 
     def snapshot(self) -> Snapshot:
         """What a live view shows."""
         trajectories = self.rollouts.trajectories
-        sync = self.cycle.sync
         return Snapshot(
-            stage=str(self.cycle.stage if sync is None else sync.stage),
-            version=self.cycle.version,
+            stage=self.control.stage,
+            version=self.control.version,
             ranks=tuple(
                 RankView(row.id, row.state, row.version, len(trajectories.by_rank[row.id])) for row in self.ranks.rows
             ),
@@ -153,8 +117,27 @@ class Scheduler:
             complete_groups=len(self.rollouts.groups.complete),
             outcomes=dict(trajectories.settled),
             late_answers=self.out.late_answers,
+            misfits=self.out.misfits,
             late_data=trajectories.late_data,
         )
+
+    def _look_at_the_clock(self) -> None:
+        for command in self.out.overdue():
+            self.out.stir()
+            why = f"{command.awaits} did not answer {type(command).__name__} within its deadline"
+            self._broken(command, why, silent=True)
+        for what, which in self.out.overdue_alarms():
+            self.out.stir()
+            if what == RESTART:
+                self.control.repairing.alarm(which)
+            elif what == "policy":
+                self.control.training.desk.called()
+            elif what == "group":
+                self.rollouts.group_overdue(which)
+            elif what == QUARANTINE:
+                self.control.quarantine_lasts(which)
+            else:
+                self.rollouts.trajectory_overdue(which)
 
     def _go_on(self) -> None:
         """Do all that the known facts allow.
@@ -165,7 +148,7 @@ class Scheduler:
         ended = True
         while ended:
             if self.out.stirred():
-                self.cycle.advance()
+                self.control.advance()
             if self.finished:
                 return
             self._open_admission()
@@ -175,120 +158,154 @@ class Scheduler:
     def _rank_moved(self, row: Rank, old: RankState) -> None:
         self.rollouts.rank_moved(row)
         self.out.say(a.RankMoved, rank=row.id, old=str(old), new=str(row.state), epoch=row.epoch)
+        self.control.rank_moved(row)
 
     def _open_admission(self) -> None:
         """Training groups start once the untrained policy has been evaluated, and until the last version."""
-        until = self.cycle.until
-        open_now = until is not None and 0 <= self.cycle.version < until and not self.cycle.stopping
+        control = self.control
+        open_now = control.until is not None and 0 <= control.version < control.until and not control.stopping
         self.rollouts.admitting = open_now and (self.rollouts.admitting or not self.rollouts.evaluating)
 
-    def _on_trajectories_wanted(self, event: a.TrajectoriesWanted) -> None:
-        # VAL: VAL_POSITIVE(event.until)
-        if not event.until > 0:
-            raise ValueError(f"Scheduler._on_trajectories_wanted: event.until must be positive, got {event.until!r}")
-        # END VAL 448e10
-        self.cycle.until = event.until
+    def _broken(self, command: a.Command, why: str, silent: bool, culprits: tuple[str, ...] = ()) -> None:
+        """The command will not be answered as hoped (R24, R26)."""
+        if isinstance(command, a.Dispatch | a.StepEnvironment):
+            self.rollouts.overdue(command, why)
+        else:
+            self.control.broken(command, why, silent, culprits)
+
+    def _answer(self, event: a.Event) -> a.Command | None:
+        """The command that the event answers, which is waited for no longer; None, counted, when nobody waits for it
+        or when it does not fit: then the command still waits."""
+        command = None if event.command is None else self.out.waiting.get(event.command)
+        if command is not None and not fits(event, command):
+            self.out.misfits += 1
+            return None
+        return self.out.answered(event.command)
+
+    def _started(self, event: a.TrajectoriesWanted) -> None:
+        self.control.until = event.until
         if self.settings.evaluation_episodes:
             self.rollouts.begin_evaluation(self.settings.evaluation_episodes, self.settings.evaluation_seed)
 
-    def _on_evaluation_wanted(self, event: a.EvaluationWanted) -> None:
+    def _evaluation_wanted(self, event: a.EvaluationWanted) -> None:
         self.rollouts.begin_evaluation(event.episodes, event.first_seed)
 
-    def _on_user_stop(self, event: a.UserStop) -> None:
-        self.cycle.stop()
+    def _user_stop(self, event: a.UserStop) -> None:
+        self.control.stop()
 
-    def _on_timer_fired(self, event: a.TimerFired) -> None:
+    def _timer_fired(self, event: a.TimerFired) -> None:
         """Deadlines are looked at after every event; the timer only makes sure that there is one."""
+        self.out.timer_fired()
 
-    def _on_trainer_ready(self, event: a.TrainerReady) -> None:
-        self.cycle.trainer_ready(event)
+    def _trainer_died(self, event: a.TrainerDied) -> None:
+        if self.control.trainer.lives(event.incarnation):
+            self.control.trainer_died(event.reason)
+        else:
+            self.out.late_answers += 1
 
-    def _on_rank_died(self, event: a.RankDied) -> None:
-        if event.command is None or self.out.answered(event.command) is not None:
-            self.cycle.rank_died(event.rank)
+    def _rank_died(self, event: a.RankDied) -> None:
+        row = self.ranks.get(event.rank)
+        if event.incarnation == row.incarnation and row.state is not RankState.FAILED:
+            self.control.repairing.died(event.rank)
+        else:
+            self.out.late_answers += 1
 
-    def _on_submit_acked(self, event: a.SubmitAcked) -> None:
+    def _rank_stats(self, event: a.RankStats) -> None:
+        if event.incarnation != self.ranks.get(event.rank).incarnation:
+            self.out.late_answers += 1
+        elif event.command is not None and self._answer(event) is not None:
+            self.control.rank_drained(event)
+
+    def _submit_acked(self, event: a.SubmitAcked) -> None:
         """Nothing waits for it alone: the attempt's own deadline covers it."""
 
-    def _on_progress(self, event: a.Progress) -> None:
+    def _progress(self, event: a.Progress) -> None:
         self.rollouts.progress(event)
 
-    def _on_finished(self, event: a.Finished) -> None:
+    def _finished(self, event: a.Finished) -> None:
         self.rollouts.finished(event)
 
-    def _on_aborted(self, event: a.Aborted) -> None:
+    def _aborted(self, event: a.Aborted) -> None:
         self.rollouts.aborted(event)
 
-    def _on_failed(self, event: a.Failed) -> None:
+    def _failed(self, event: a.Failed) -> None:
         self.rollouts.failed(event)
 
-    def _on_environment_replied(self, event: a.EnvironmentReplied) -> None:
-        self.rollouts.environment_replied(event)
+    def _environment_replied(self, event: a.EnvironmentReplied) -> None:
+        if self._answer(event) is not None:
+            self.rollouts.environment_replied(event)
 
-    def _on_environment_failed(self, event: a.EnvironmentFailed) -> None:
-        self.rollouts.environment_failed(event)
+    def _environment_failed(self, event: a.EnvironmentFailed) -> None:
+        if self._answer(event) is not None:
+            self.rollouts.environment_failed(event)
 
-    def _on_rank_stats(self, event: a.RankStats) -> None:
-        if event.command is None:
-            return
-        command = self.out.answered(event.command)
+    def _trainer_ready(self, event: a.TrainerReady) -> None:
+        if self._answer(event) is not None:
+            self.control.trainer_ready(event)
+
+    def _rank_booted(self, event: a.RankBooted) -> None:
+        if self._answer(event) is not None:
+            self.control.rank_booted(event)
+
+    def _memory_released(self, event: a.MemoryReleased) -> None:
+        command = self._answer(event)
         if command is not None:
-            self.cycle.rank_quiet(command, event)
+            self.control.memory_released(command, event)
 
-    def _on_rank_booted(self, event: a.RankBooted) -> None:
-        if self.out.answered(event.command) is not None:
-            self.cycle.rank_booted(event)
+    def _training_finished(self, event: a.TrainingFinished) -> None:
+        if self._answer(event) is not None:
+            self.control.training_finished(event)
 
-    def _on_memory_released(self, event: a.MemoryReleased) -> None:
-        command = self.out.answered(event.command)
+    def _checkpoint_saved(self, event: a.CheckpointSaved) -> None:
+        if self._answer(event) is not None:
+            self.control.checkpoint_saved(event)
+
+    def _group_formed(self, event: a.GroupFormed) -> None:
+        if self._answer(event) is not None and self.control.joining.transfer is not None:
+            self.control.joining.transfer.formed()
+
+    def _weights_sent(self, event: a.WeightsSent) -> None:
+        if self._answer(event) is not None and self.control.joining.transfer is not None:
+            self.control.joining.transfer.sent()
+
+    def _weights_loaded(self, event: a.WeightsLoaded) -> None:
+        if self._answer(event) is not None:
+            self.control.joining.loaded(event)
+
+    def _kv_ready(self, event: a.KVReady) -> None:
+        if self._answer(event) is not None:
+            self.control.joining.kv_ready(event)
+
+    def _command_failed(self, event: a.CommandFailed) -> None:
+        command = self._answer(event)
         if command is not None:
-            self.cycle.memory_released(command, event)
+            self._broken(command, event.error, silent=False, culprits=event.culprits)
 
-    def _on_training_finished(self, event: a.TrainingFinished) -> None:
-        if self.out.answered(event.command) is not None:
-            self.cycle.training_finished(event)
 
-    def _on_checkpoint_saved(self, event: a.CheckpointSaved) -> None:
-        command = self.out.answered(event.command)
-        if command is not None:
-            self.cycle.checkpoint_saved(command.id)
-
-    def _on_group_formed(self, event: a.GroupFormed) -> None:
-        if self.out.answered(event.command) is not None and self.cycle.sync is not None:
-            self.cycle.sync.group_formed()
-
-    def _on_weights_sent(self, event: a.WeightsSent) -> None:
-        if self.out.answered(event.command) is not None and self.cycle.sync is not None:
-            self.cycle.sync.weights_sent()
-
-    def _on_weights_loaded(self, event: a.WeightsLoaded) -> None:
-        if self.out.answered(event.command) is not None and self.cycle.sync is not None:
-            self.cycle.sync.weights_loaded(event)
-
-    def _on_kv_ready(self, event: a.KVReady) -> None:
-        if self.out.answered(event.command) is not None and self.cycle.sync is not None:
-            self.cycle.sync.kv_ready(event)
-
-    def _on_command_failed(self, event: a.CommandFailed) -> None:
-        command = self.out.answered(event.command)
-        if command is not None:
-            self._broken(command, event.error, silent=False)
-
-    def _broken(self, command: a.Command, why: str, silent: bool) -> None:
-        """The command will not be answered as hoped: fence, replace, form anew or finish (R24, R26)."""
-        sync = self.cycle.sync
-        match command:
-            case a.Dispatch() | a.StepEnvironment():
-                self.rollouts.overdue(command, why)
-            case a.FormGroup() if sync is not None:
-                sync.group_broken(why)
-            case a.Sync() if sync is not None:
-                sync.weights_sent()
-            case a.LoadWeights() if sync is not None and not silent:
-                sync.load_failed(command.rank)
-            case a.Fence():
-                self.cycle.finish(False, f"rank {command.rank} could not be fenced: {why}")
-            case a.Train() | a.ReleaseTrainer() | a.Checkpoint():
-                self.cycle.finish(False, why)
-            case _:
-                self.cycle.fence(command.rank, why)  # type: ignore[attr-defined]
+_TAKE: dict[type[a.Event], Callable[[Scheduler, Any], None]] = {
+    a.TrajectoriesWanted: Scheduler._started,
+    a.EvaluationWanted: Scheduler._evaluation_wanted,
+    a.UserStop: Scheduler._user_stop,
+    a.TimerFired: Scheduler._timer_fired,
+    a.TrainerReady: Scheduler._trainer_ready,
+    a.TrainerDied: Scheduler._trainer_died,
+    a.TrainingFinished: Scheduler._training_finished,
+    a.WeightsSent: Scheduler._weights_sent,
+    a.GroupFormed: Scheduler._group_formed,
+    a.CheckpointSaved: Scheduler._checkpoint_saved,
+    a.MemoryReleased: Scheduler._memory_released,
+    a.CommandFailed: Scheduler._command_failed,
+    a.RankBooted: Scheduler._rank_booted,
+    a.RankDied: Scheduler._rank_died,
+    a.RankStats: Scheduler._rank_stats,
+    a.WeightsLoaded: Scheduler._weights_loaded,
+    a.KVReady: Scheduler._kv_ready,
+    a.SubmitAcked: Scheduler._submit_acked,
+    a.Progress: Scheduler._progress,
+    a.Finished: Scheduler._finished,
+    a.Aborted: Scheduler._aborted,
+    a.Failed: Scheduler._failed,
+    a.EnvironmentReplied: Scheduler._environment_replied,
+    a.EnvironmentFailed: Scheduler._environment_failed,
+}
+"""What takes each event of the alphabet."""

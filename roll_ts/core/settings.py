@@ -36,7 +36,8 @@ class Layout:
 
 @dataclass(frozen=True)
 class Deadlines:
-    """Seconds that each party has to answer (R26)."""
+    """Seconds that each party has to answer (R26). `quarantine`: how long a run that cannot train waits for the end of
+    a process on the trainer's devices to be confirmed (R34)."""
 
     generate: float = 120.0
     abort: float = 10.0
@@ -51,13 +52,20 @@ class Deadlines:
     checkpoint: float = 120.0
     fence: float = 30.0
     boot: float = 300.0
+    trainer_boot: float = 600.0
+    quarantine: float = 600.0
     trajectory: float = 600.0
     group: float = 3600.0
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything the core reads. Sizes are in groups, trajectories or tokens; `async_ratio` is a real number (R17)."""
+    """Everything the core reads. Sizes are in groups, trajectories or tokens; `async_ratio` is a real number (R17).
+
+    A rank, and the trainer, may be restarted as often as its `max_restarts…` says; one restart comes back every
+    `restart_refill_seconds`. A rank that was taken out as sick waits `probation_seconds` before it is started, twice as
+    long each time in a row (R35).
+    """
 
     layout: Layout
     groups_per_batch: int
@@ -71,12 +79,13 @@ class Settings:
     evaluation_episodes: int = 0
     evaluation_seed: int = 1_000_000
     checkpoint_every: int = 0
-    keep_kv: bool = False
     canary_tolerance: float = 1e-3
     prefix_worth_tokens: int = 512
     max_restarts_per_rank: int = 2
+    max_trainer_restarts: int = 2
+    restart_refill_seconds: float = 1800.0
+    probation_seconds: float = 30.0
     max_replacements_per_member: int = 3
-    sync_retries: int = 2
     reserve_quantile: float = 0.9
     session_admission: bool = True
     evaluation_first: bool = False
@@ -105,8 +114,8 @@ def check_settings(settings: Settings) -> list[Problem]:
         ("evaluation_episodes", 0),
         ("checkpoint_every", 0),
         ("max_restarts_per_rank", 0),
+        ("max_trainer_restarts", 0),
         ("max_replacements_per_member", 0),
-        ("sync_retries", 0),
         ("redundant_members", 0),
         ("max_filtered_batches", 1),
     ):
@@ -136,6 +145,9 @@ def check_settings(settings: Settings) -> list[Problem]:
         "must lie in (0, 1]",
         "use the share of void episodes above which the run ends; 1 never ends it",
     )
+    for key in ("restart_refill_seconds", "probation_seconds"):
+        seconds = getattr(settings, key)
+        need(seconds > 0, key, seconds, "must be positive", f"give {key} in seconds")
     for name, seconds in vars(settings.deadlines).items():
         need(seconds > 0, f"deadlines.{name}", seconds, "must be positive", "give the seconds the party has to answer")
     return found + check_layout(settings.layout)

@@ -63,7 +63,7 @@ class Attempt:
 @dataclass(slots=True)
 class Trajectory:
     """One episode. `turn` is the turn being generated (0: not reset yet); `carried` the tokens of it so far;
-    `resident` = (rank, weight version, boots) of the prefix cache that holds its context; `oldest` the lowest version
+    `resident` = (rank, weight version, incarnation) of the prefix cache that holds its context; `oldest` the lowest version
     of its reported tokens (−1: none yet); `avoid` the rank that failed its turn last; `cached` the tokens of its prefix
     that its resident rank should have. `session`: what session admission booked for it in KV tokens, 0 while it is not
     let in; `waited` the seconds it was kept out, `parked` since when it is (None: it is not)."""
@@ -168,21 +168,20 @@ class TrajectoryTable:
         self.by_rank[attempt.rank][attempt.id] = attempt
         self.open[attempt.id.trajectory].phase = Phase.GENERATING
 
-    def add_tokens(self, attempt_id: AttemptId, tokens: int, total: int | None = None) -> Attempt | None:
-        """Count `tokens` more of an open attempt; with `total`, its tokens so far, what was counted before is not
-        counted again, so that a doubled or a lost report is harmless. None, counted as late, when it is closed (R3)."""
-        # VAL: VAL_NON_NEGATIVE(tokens)
-        if not tokens >= 0:
-            raise ValueError(f"add_tokens: tokens must not be negative, got {tokens!r}")
-        # END VAL 169353
+    def add_tokens(self, attempt_id: AttemptId, total: int) -> Attempt | None:
+        """The open attempt has `total` tokens by now. A sum, so that a doubled, a lost or a late report is harmless.
+        None, counted as late, when the attempt is closed (R3)."""
+        # VAL: VAL_NON_NEGATIVE(total)
+        if not total >= 0:
+            raise ValueError(f"add_tokens: total must not be negative, got {total!r}")
+        # END VAL 9268fa
         attempt = self.attempts.get(attempt_id)
         if attempt is None:
             self.late_data += 1
             return None
-        more = tokens if total is None else total - attempt.tokens
-        if more > 0:
+        if total > attempt.tokens:
             first = attempt.tokens == attempt.span_start
-            attempt.tokens += more
+            attempt.tokens = total
             if first:
                 self._note_version(attempt)
         return attempt
@@ -216,6 +215,13 @@ class TrajectoryTable:
             trajectory.spans.append(Span(attempt.version, attempt.kv_version, tokens))
         trajectory.tokens += tokens
         attempt.span_start = attempt.tokens
+
+    def newest_of(self, trajectory: Trajectory) -> int:
+        """Version of the newest token the trajectory has, an open attempt's reported tokens included; −1 for none."""
+        attempt = self.attempt_of(trajectory)
+        if attempt is not None and attempt.tokens > attempt.span_start:
+            return attempt.version
+        return trajectory.spans[-1].version if trajectory.spans else -1
 
     def settle(self, trajectory: Trajectory, outcome: Outcome) -> None:
         """Give the trajectory its one outcome (R13). Raises IllegalTransition when it has one."""

@@ -94,7 +94,7 @@ def _phase(command: a.Command, groups: set[int]) -> str:
     match command:
         case a.Train():
             return "train"
-        case a.Drain() | a.Pause():
+        case a.Drain():
             return "quiesce" if command.epoch in groups else "shrink"
         case a.Release():
             return "shrink"
@@ -108,7 +108,7 @@ def _phase(command: a.Command, groups: set[int]) -> str:
             return "wake"
         case a.Checkpoint():
             return "save"
-        case a.Restart():
+        case a.Restart() | a.StartTrainer():
             return "boot"
     return ""
 

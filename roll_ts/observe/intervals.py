@@ -13,8 +13,8 @@ from roll_ts.core import alphabet as a
 from roll_ts.observe.journal import Header, Journal
 
 CONTROL = (
-    a.Drain, a.Pause, a.Resume, a.Release, a.LoadWeights, a.WakeKV, a.ResetCache, a.Fence, a.Restart, a.Train,
-    a.ReleaseTrainer, a.FormGroup, a.Sync, a.Checkpoint,
+    a.Drain, a.Release, a.LoadWeights, a.WakeKV, a.ResetCache, a.Fence, a.Restart, a.Train, a.ReleaseTrainer,
+    a.FormGroup, a.Sync, a.Checkpoint, a.StartTrainer, a.FenceTrainer,
 )  # fmt: skip
 """Commands whose time from the asking to the answer is an interval of the control side."""
 
@@ -133,6 +133,7 @@ class _Reader:
         self._state: dict[int, tuple[float, str] | None] = dict.fromkeys(ranks)
         self._flying: dict[int, int] = dict.fromkeys(ranks, 0)
         self._attempts: dict[a.AttemptId, AttemptSpan] = {}
+        self._had: dict[a.AttemptId, int] = {}
         self._environments: dict[int, EnvironmentSpan] = {}
         self._control: dict[int, ControlSpan] = {}
         self.history.states = {rank: [] for rank in ranks}
@@ -143,9 +144,9 @@ class _Reader:
             self._answer(t, self._control.pop(event.command), event)
         match event:
             case a.Progress():
-                self._tokens(event.attempt, event.tokens)
+                self._tokens(event.attempt, event.total)
             case a.Finished() | a.Aborted():
-                self._tokens(event.attempt, event.tokens)
+                self._tokens(event.attempt, event.total)
                 self._end(t, event.attempt, type(event).__name__.lower(), getattr(event, "reason", ""))
             case a.Failed():
                 self._end(t, event.attempt, "failed", event.error)
@@ -221,12 +222,17 @@ class _Reader:
         self._flying[rank] += change
         self.history.loads[rank].append((t, self._flying[rank]))
 
-    def _tokens(self, attempt: a.AttemptId, tokens: int) -> None:
+    def _tokens(self, attempt: a.AttemptId, total: int) -> None:
+        """The attempt has `total` tokens. What a closed one reports beyond what it had is late."""
         span = self._attempts.get(attempt)
-        if span is None:
-            self.history.late_tokens += tokens
-        else:
-            span.tokens += tokens
+        if span is not None:
+            span.tokens = max(span.tokens, total)
+            self._had[attempt] = span.tokens
+            return
+        late = total - self._had.get(attempt, 0)
+        if late > 0:
+            self.history.late_tokens += late
+            self._had[attempt] = total
 
     def _end(self, t: float, attempt: a.AttemptId, how: str, reason: str) -> None:
         span = self._attempts.pop(attempt, None)

@@ -38,7 +38,6 @@ class RolloutOptions:
     async_ratio: float = 1.0
     max_running_per_rank: int = 64
     prefix_worth_tokens: int = 512
-    keep_kv: bool = False
 
 
 @dataclass(frozen=True)

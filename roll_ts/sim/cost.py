@@ -52,7 +52,6 @@ class CostModel:
     wake_seconds: float = 1.2
     reset_cache_seconds: float = 0.02
     canary_seconds: float = 0.1
-    pause_seconds: float = 0.01
     checkpoint_seconds: float = 8.0
     boot_seconds: float = 20.0
     trainer_boot_seconds: float = 15.0

@@ -25,9 +25,12 @@ from roll_ts.sim.errors import SimulationError, Stalled
 from roll_ts.sim.faults import FaultBook, Faults
 from roll_ts.sim.fleet import Fleet
 from roll_ts.sim.trainer import Trainer
+from roll_ts.sim.transfers import TRAINER
 from roll_ts.sim.workload import Workload
 
 NO_FAULTS = Faults()
+TO_TRAINER = (a.StartTrainer, a.Train, a.Checkpoint, a.ReleaseTrainer, a.Sync)
+"""Commands that the trainer's process receives."""
 
 
 class Handles(Protocol):
@@ -64,7 +67,13 @@ class Driver:
         self._after = after
         self._timer: int | None = None
         for kill in faults.kills:
-            self.clock.at(kill.at, lambda rank=kill.rank: self.fleet.kill(rank, "killed"))  # type: ignore[misc]
+            self.clock.at(kill.at, lambda rank=kill.rank: self._kill(rank))  # type: ignore[misc]
+
+    def _kill(self, rank: int | None) -> None:
+        if rank is None:
+            self.kill_trainer("killed")
+        else:
+            self.fleet.kill(rank, "killed")
 
     def deliver(self, event: a.Event) -> None:
         """Hand an event to the scheduler now, record it, and carry out what it says."""
@@ -140,14 +149,18 @@ class Driver:
                     return
                 case "kill":
                     rank = getattr(command, "rank", None)
-                    # VAL: VAL_NOT_NONE(rank, error=SimulationError, about=command) - kill needs a rank
-                    if rank is None:
+                    trainers = isinstance(command, TO_TRAINER)
+                    # AST: AST_PRECONDITION(
+                    #     rank is not None or trainers, error=SimulationError, about=command
+                    # ) - kill needs a command to one process
+                    if not (rank is not None or trainers):
                         raise SimulationError(
-                            f"Driver._carry_out: rank must not be None, got {rank} (command={command!r:.200}) - kill "
-                            "needs a rank"
+                            f"Pre-condition: rank is not None or trainers, got rank={rank!r:.200}, "
+                            f"trainers={trainers!r:.200} (command={command!r:.200}) - kill needs a command to one "
+                            "process"
                         )
-                    # END VAL d06bdd
-                    self.clock.after(self.cost.submit_seconds, lambda: self.fleet.kill(rank, "killed"))
+                    # END AST a06d48
+                    self.clock.after(self.cost.submit_seconds, lambda: self._kill(rank))
                     return
                 case "delay":
                     late = fault.seconds
@@ -165,6 +178,8 @@ class Driver:
                 self.finished = command
             case a.Train() | a.Checkpoint() | a.ReleaseTrainer():
                 self._ask_trainer(command, late)
+            case a.StartTrainer() | a.FenceTrainer():
+                self._start_or_kill_trainer(command, late)
             case a.RankMoved() | a.Decided() | a.GroupDropped():
                 pass
             case a.Settled():
@@ -184,9 +199,32 @@ class Driver:
         self._later(seconds + late, lambda: None if closed(command.trajectory) else reply)
 
     def _ask_trainer(self, command: a.Train | a.Checkpoint | a.ReleaseTrainer, late: float) -> None:
+        if self.trainer.incarnation is None:
+            return
         self.fleet.check_room_for_trainer(command)
         seconds, answer = self.trainer.carry_out(command)
-        self._later(seconds + late, answer)
+        life = self.trainer.incarnation
+        self._later(seconds + late, lambda: answer() if self.trainer.incarnation == life else None)
+
+    def _start_or_kill_trainer(self, command: a.StartTrainer | a.FenceTrainer, late: float) -> None:
+        if isinstance(command, a.FenceTrainer):
+            self.clock.after(self.cost.fence_seconds + late, lambda: self.kill_trainer(f"fenced: {command.reason}"))
+            return
+        self.fleet.check_room_for_trainer(command)
+        life = self.trainer.start(command)
+        ready = self.trainer.ready
+        self._later(
+            self.cost.trainer_boot_seconds + late,
+            lambda: ready(command.id) if self.trainer.incarnation == life else None,
+        )
+
+    def kill_trainer(self, reason: str) -> None:
+        """The trainer's process ends now. Nothing when it is dead."""
+        incarnation = self.trainer.incarnation
+        if incarnation is not None:
+            self.trainer.die()
+            self.fleet.transfers.lose(TRAINER)
+            self.deliver(a.TrainerDied(incarnation=incarnation, reason=reason))
 
 
 def _refusal(command: a.Command) -> a.Event:
@@ -230,9 +268,8 @@ def simulate(
     scheduler = Scheduler(settings, policy)
     watch = None if after is None else lambda entry: after(scheduler, entry)
     driver = Driver(scheduler, settings, cost, workload, seed, faults, watch)
-    driver.trainer.version = start_version
+    driver.trainer.version = driver.trainer.first_version = start_version
     driver.clock.at(0.0, lambda: driver.deliver(a.TrajectoriesWanted(until=until)))
-    driver.clock.at(cost.trainer_boot_seconds, lambda: driver.deliver(driver.trainer.ready()))
     for at, event in script:
         driver.clock.at(at, lambda event=event: driver.deliver(event))  # type: ignore[misc]
     driver.run(max_seconds, max_events)

@@ -109,7 +109,7 @@ class Engine:
             return False
         tokens = self._tokens(job)
         self._remember(job, tokens)
-        self.emit(Aborted(attempt=attempt, tokens=tokens - job.reported))
+        self.emit(Aborted(attempt=attempt, total=tokens))
         self._settle()
         return True
 
@@ -232,7 +232,7 @@ class Engine:
             if self._made(job) >= job.target - _NEARLY:
                 self._stop(job)
                 self._remember(job, job.target)
-                self.emit(Finished(attempt=job.attempt, tokens=job.target - job.reported, reason=job.reason))
+                self.emit(Finished(attempt=job.attempt, total=job.target, reason=job.reason))
 
     def _relieve_kv(self) -> None:
         """Send the youngest back to the queue while running KV is over the capacity; a lone one has failed."""
@@ -306,7 +306,7 @@ class Engine:
         self._settle()
 
     def _report(self, job: Job) -> None:
-        news = self._tokens(job) - job.reported
-        if news > 0:
-            job.reported += news
-            self.emit(Progress(attempt=job.attempt, tokens=news))
+        total = self._tokens(job)
+        if total > job.reported:
+            job.reported = total
+            self.emit(Progress(attempt=job.attempt, total=total))

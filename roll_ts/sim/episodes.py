@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from roll_ts.core.alphabet import Dispatch, EnvironmentReplied, StepEnvironment
+from roll_ts.core.alphabet import AttemptId, Dispatch, EnvironmentReplied, StepEnvironment
 from roll_ts.sim.errors import ContractBroken
 from roll_ts.sim.workload import Episode, Workload
 
 
 @dataclass
 class Play:
-    """One trajectory. `context` excludes the `saved` tokens of the turn being generated. `version`: of its last
-    dispatch."""
+    """One trajectory. `context` excludes the `saved` tokens of the turn being generated. `version` is of
+    its last dispatch, `attempt` the one that generates the turn now, and `carried` what that one went on from."""
 
     episode: Episode
     context: int
@@ -27,6 +27,8 @@ class Play:
     generated: int = 0
     version: int = 0
     done: bool = False
+    attempt: AttemptId | None = None
+    carried: int = 0
 
 
 class Episodes:
@@ -117,7 +119,8 @@ class Episodes:
         # END VAL f7f8b2
         self.regenerated += play.saved - command.carried
         play.generated -= play.saved - command.carried
-        play.saved = command.carried
+        play.saved = play.carried = command.carried
+        play.attempt = attempt
         play.version = command.version
         whole = play.episode.replies[play.turn - 1]
         left = max(1, whole - command.carried)
@@ -125,11 +128,13 @@ class Episodes:
             return command.context_tokens + command.carried, command.max_new_tokens, "length"
         return command.context_tokens + command.carried, left, "stop"
 
-    def store(self, trajectory: int, tokens: int) -> None:
-        """Add generated tokens to the current turn."""
-        play = self.play(trajectory)
-        play.saved += tokens
-        play.generated += tokens
+    def store(self, attempt: AttemptId, total: int) -> None:
+        """The attempt has generated `total` tokens by now. One that is no longer the turn's present attempt is left out:
+        its engine is given up, and the turn goes on elsewhere."""
+        play = self.play(attempt.trajectory)
+        if play.attempt == attempt:
+            play.generated += play.carried + total - play.saved
+            play.saved = play.carried + total
 
     def _reply(
         self, command: StepEnvironment, context: int, done: bool, reward: float, success: bool

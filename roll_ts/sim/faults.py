@@ -18,7 +18,7 @@ class Fault:
 
     drop: the command is never carried out and never answered. delay: it is carried out `seconds` late. error:
     it is answered with an error (`CommandFailed`; a dispatch with `Failed`, an environment with
-    `EnvironmentFailed`). kill: the rank's process dies on receiving it. wrong_digest: `LoadWeights` reports
+    `EnvironmentFailed`). kill: the process of the rank, or of the trainer, dies on receiving it. wrong_digest: `LoadWeights` reports
     another digest. bad_canary: `WakeKV` or `ResetCache` reports a large gap.
     """
 
@@ -31,10 +31,10 @@ class Fault:
 
 @dataclass(frozen=True)
 class Kill:
-    """The process of `rank` dies at `at` seconds."""
+    """The process of `rank`, or of the trainer (None), dies at `at` seconds."""
 
     at: float
-    rank: int
+    rank: int | None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from roll_ts.core import alphabet as a
+from roll_ts.core.parties import party
 from roll_ts.core.settings import Settings
 from roll_ts.sim.clock import Clock
 from roll_ts.sim.cost import CostModel
@@ -36,29 +37,42 @@ class Fleet:
         self.engines = [Engine(rank, cost, clock, self._from_engine) for rank in ranks]
         self.transfers = Transfers(clock, cost)
         self._lives = [0 for _ in ranks]
+        self._booting = [False for _ in ranks]
+        self._epochs = [-1 for _ in ranks]
 
-    def kill(self, rank: int, reason: str, command: int | None = None) -> None:
-        """The rank's process ends now. An unasked death (no `command`) of a dead rank is nothing."""
-        engine = self.engines[rank]
-        if not engine.alive and command is None:
+    def kill(self, rank: int, reason: str, incarnation: int | None = None, command: int | None = None) -> None:
+        """The rank's process ends now, if it is the one named. An unasked death (no `command`) of a dead rank is
+        nothing."""
+        engine, life = self.engines[rank], self._lives[rank]
+        present = incarnation in (None, life)
+        if command is None and not (engine.alive or self._booting[rank]):
             return
-        lost = engine.die() if engine.alive else 0
-        self._lives[rank] += 1
-        self.transfers.lose(rank)
-        self.deliver(a.RankDied(command=command, rank=rank, reason=reason, lost_tokens=lost))
+        lost = 0
+        if present:
+            lost = engine.die() if engine.alive else 0
+            self._booting[rank] = False
+            self.transfers.lose(rank)
+        died = a.RankDied(
+            command=command, rank=rank, incarnation=incarnation or life, reason=reason, lost_tokens=lost
+        )
+        self.deliver(died)
 
     def check_room_for_trainer(self, command: a.Command) -> None:
-        """Raises ContractBroken when training would start while a rank still holds memory on its devices
-        (R2)."""
-        if isinstance(command, a.Train):
-            holders = [rank for rank in self.settings.layout.shared_ranks if self.engines[rank].holds_memory]
-            # VAL: VAL_EMPTY(holders, error=ContractBroken) - training has its devices for itself (R2)
-            if len(holders) != 0:
-                raise ContractBroken(
-                    f"check_room_for_trainer: holders must be empty, got {holders!r:.200} - training has its "
-                    "devices for itself (R2)"
-                )
-            # END VAL 7e04bc
+        """Raises ContractBroken when the trainer would use its devices while a rank holds memory there (R2). It may
+        start beside weights, not beside KV (R22)."""
+        engines = [self.engines[rank] for rank in self.settings.layout.shared_ranks]
+        holders: list[int] = []
+        if isinstance(command, a.StartTrainer):
+            holders = [engine.rank for engine in engines if engine.kv_awake]
+        elif isinstance(command, a.Train) or self.trainer.held == "nothing":
+            holders = [engine.rank for engine in engines if engine.holds_memory]
+        # VAL: VAL_EMPTY(holders, error=ContractBroken) - the trainer has its devices for itself (R2)
+        if len(holders) != 0:
+            raise ContractBroken(
+                f"check_room_for_trainer: holders must be empty, got {holders!r:.200} - the trainer has "
+                "its devices for itself (R2)"
+            )
+        # END VAL 9479ac
 
     def carry_out(self, command: a.Command, late: float, spoilt: bool) -> None:
         """Carry out a command to a rank or a weight group; `spoilt` answers are wrong on purpose."""
@@ -78,8 +92,6 @@ class Fleet:
             case a.Drain():
                 seconds = max(cost.drain_seconds, cost.submit_seconds) + late
                 self._to_rank(command, command.rank, seconds, lambda: self._drain(command))
-            case a.Pause() | a.Resume():
-                self._to_rank(command, command.rank, cost.pause_seconds + late, lambda: self._pause(command))
             case a.Release():
                 self._to_rank(command, command.rank, cost.release_seconds + late, lambda: self._release(command))
             case a.WakeKV() | a.ResetCache():
@@ -88,8 +100,8 @@ class Fleet:
                 seconds = waking + cost.canary_seconds + late
                 self._to_rank(command, command.rank, seconds, lambda: self._kv_ready(command, spoilt))
             case a.Fence():
-                rank, reason, ident = command.rank, command.reason, command.id
-                self.clock.after(cost.fence_seconds + late, lambda: self.kill(rank, f"fenced: {reason}", ident))
+                rank, reason, life = command.rank, f"fenced: {command.reason}", command.incarnation
+                self.clock.after(cost.fence_seconds + late, lambda: self.kill(rank, reason, life, command.id))
             case a.Restart():
                 self._restart(command, late)
             case _:
@@ -109,7 +121,7 @@ class Fleet:
 
     def _from_engine(self, event: a.Event) -> None:
         if isinstance(event, a.Progress | a.Finished | a.Aborted):
-            self.episodes.store(event.attempt.trajectory, event.tokens)
+            self.episodes.store(event.attempt, event.total)
         self.deliver(event)
 
     def _submit(self, command: a.Dispatch) -> None:
@@ -149,6 +161,7 @@ class Fleet:
         return a.RankStats(
             command=command.id,
             rank=rank,
+            incarnation=self._lives[rank],
             running=engine.running,
             waiting=engine.waiting,
             kv_tokens=engine.kv_tokens,
@@ -158,14 +171,6 @@ class Fleet:
         life = self._lives[command.rank]
         self.engines[command.rank].abort_all()
         return self._stats(command, command.rank) if self._lives[command.rank] == life else None
-
-    def _pause(self, command: a.Pause | a.Resume) -> a.Event:
-        engine = self.engines[command.rank]
-        if isinstance(command, a.Pause):
-            engine.pause()
-        else:
-            engine.resume()
-        return self._stats(command, command.rank)
 
     def _release(self, command: a.Release) -> a.Event:
         self._check_idle(command, command.rank)
@@ -178,29 +183,35 @@ class Fleet:
         )
 
     def _form(self, command: a.FormGroup) -> None:
+        if self.trainer.incarnation is None:
+            return
         dead = [rank for rank in command.members if not self.engines[rank].alive]
         if dead:
-            self.deliver(a.CommandFailed(command=command.id, error=f"ranks {dead} do not answer"))
+            culprits = tuple(party(rank) for rank in dead)
+            failed = a.CommandFailed(command=command.id, error=f"ranks {dead} do not answer", culprits=culprits)
+            self.deliver(failed)
             return
         self.transfers.form(command.epoch, command.members)
         self.deliver(a.GroupFormed(command=command.id, epoch=command.epoch))
 
     def _send(self, command: a.Sync) -> None:
-        # AST: AST_PRECONDITION(
-        #     command.version == self.trainer.version and not self.trainer.busy,
-        #     error=ContractBroken, about=self.trainer.busy,
-        # ) - a sync sends what the trainer has between two steps
-        if not (command.version == self.trainer.version and not self.trainer.busy):
+        if self.trainer.incarnation is None:
+            return
+        # VAL: VAL_EQUAL(
+        #     command.version, self.trainer.version, error=ContractBroken
+        # ) - a sync sends the version that is published
+        if command.version != self.trainer.version:
             raise ContractBroken(
-                "Pre-condition: command.version == self.trainer.version and not self.trainer.busy, got "
-                f"command.version={command.version!r:.200}, "
-                f"self.trainer.version={self.trainer.version!r:.200} "
-                f"(self.trainer.busy={self.trainer.busy!r:.200}) - a sync sends what the trainer has "
-                "between two steps"
+                "Fleet._send: command.version must equal self.trainer.version "
+                f"({self.trainer.version!r:.200}), got {command.version!r:.200} - a sync sends the version "
+                "that is published"
             )
-        # END AST be18ef
+        # END VAL 90b28a
+        life = self.trainer.incarnation
 
         def sent(seconds: float | None) -> None:
+            if self.trainer.incarnation != life:
+                return
             if seconds is None:
                 self.deliver(a.CommandFailed(command=command.id, error="the weight group broke"))
             else:
@@ -210,8 +221,7 @@ class Fleet:
 
     def _load(self, command: a.LoadWeights, spoilt: bool) -> None:
         rank, life = command.rank, self._lives[command.rank]
-        if not self.settings.keep_kv:
-            self._check_idle(command, rank)
+        self._check_idle(command, rank)
         if rank in self.settings.layout.shared_ranks:
             held = self.trainer.held
             # VAL: VAL_STATE_NOT_IN(
@@ -224,11 +234,14 @@ class Fleet:
                 )
             # END VAL 967771
 
+        self._epochs[rank] = command.epoch
+
         def received(seconds: float | None) -> None:
-            if self._lives[rank] != life:
+            if self._lives[rank] != life or not self.engines[rank].alive:
                 return
             if seconds is None:
-                self.engines[rank].weights = None
+                if self._epochs[rank] == command.epoch:
+                    self.engines[rank].weights = None
                 self.deliver(a.CommandFailed(command=command.id, error="the weight group broke"))
                 return
             self.engines[rank].weights = command.version
@@ -262,13 +275,16 @@ class Fleet:
                 "process"
             )
         # END AST 8aad1c
-        self._lives[rank] += 1
-        life = self._lives[rank]
+        life = self._lives[rank] = command.incarnation
+        self._booting[rank] = True
 
         def up() -> None:
-            if self._lives[rank] == life:
-                self.engines[rank].alive = True
-                self.deliver(a.RankBooted(command=command.id, rank=rank, kv_capacity=self.cost.kv_capacity))
+            if self._lives[rank] == life and self._booting[rank]:
+                self._booting[rank], self.engines[rank].alive = False, True
+                booted = a.RankBooted(
+                    command=command.id, rank=rank, incarnation=life, kv_capacity=self.cost.kv_capacity
+                )
+                self.deliver(booted)
 
         self.clock.after(self.cost.boot_seconds + late, up)
 

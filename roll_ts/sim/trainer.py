@@ -26,15 +26,45 @@ class Trainer:
 
     def __init__(self, settings: Settings, cost: CostModel, episodes: Episodes) -> None:
         self.settings, self.cost, self.episodes = settings, cost, episodes
-        self.version = 0
-        self.held: Held = "parameters"
+        self.version = self.first_version = 0
+        self.incarnation: int | None = None
+        self.held: Held = "nothing"
         self.busy = False
         self._outcomes: dict[int, str] = {}
         self._trained: set[int] = set()
+        self._step: list[int] = []
+        self._saved: dict[str, int] = {}
 
-    def ready(self) -> a.TrainerReady:
+    def start(self, command: a.StartTrainer) -> int:
+        """A process starts, at its checkpoint or as configured. Returns its incarnation. Raises ContractBroken when one
+        lives."""
+        # AST: AST_PRECONDITION(self.incarnation is None, error=ContractBroken) - one trainer at a time
+        if self.incarnation is not None:
+            raise ContractBroken(
+                f"Pre-condition: self.incarnation is None, got self.incarnation={self.incarnation!r:.200} "
+                "- one trainer at a time"
+            )
+        # END AST 3df45f
+        path = command.resume_from
+        self.version = self.first_version if path is None else self._saved[path]
+        self.incarnation, self.held = command.incarnation, "parameters"
+        return command.incarnation
+
+    def ready(self, command: int) -> a.TrainerReady:
         """What a trainer says when it is up."""
-        return a.TrainerReady(version=self.version, digest=digest_of(self.version))
+        life = self.incarnation
+        # VAL: VAL_NOT_NONE(life, error=ContractBroken)
+        if life is None:
+            raise ContractBroken(f"ready: life must not be None, got {life}")
+        # END VAL 94df7c
+        return a.TrainerReady(
+            command=command, incarnation=life, version=self.version, digest=digest_of(self.version)
+        )
+
+    def die(self) -> None:
+        """The process is gone; a step that it was doing has trained nobody."""
+        self._trained.difference_update(self._step)
+        self.incarnation, self.held, self.busy, self._step = None, "nothing", False, []
 
     def settle(self, settled: a.Settled) -> None:
         """Note an outcome. Raises ContractBroken for a second one."""
@@ -67,7 +97,12 @@ class Trainer:
             case _:
                 where = f"checkpoints/{command.version}"
                 saved = a.CheckpointSaved(command=command.id, version=command.version, path=where)
-                return self.cost.checkpoint_seconds, lambda: saved
+
+                def written() -> a.Event:
+                    self._saved[where] = command.version
+                    return saved
+
+                return self.cost.checkpoint_seconds, written
 
     def _train(self, command: a.Train) -> tuple[float, Callable[[], a.Event]]:
         players = [item.trajectory for item in command.batch]
@@ -93,13 +128,14 @@ class Trainer:
             )
         # END VAL 971a07
         self._trained.update(players)
+        self._step = players
         self.held, self.busy = "all", True
         tokens = sum(self.episodes.tokens(player) for player in players)
         seconds = self.cost.train_time(tokens, len(self.settings.layout.train_devices))
         return seconds, lambda: self._trained_one(command, seconds, tokens, len(players))
 
     def _trained_one(self, command: a.Train, seconds: float, tokens: int, samples: int) -> a.Event:
-        self.version, self.busy = self.version + 1, False
+        self.version, self.busy, self._step = self.version + 1, False, []
         return a.TrainingFinished(
             command=command.id,
             epoch=command.epoch,

@@ -91,9 +91,9 @@ class Transfers:
             self._plan(group, self.cost.group_timeout_seconds, lambda: self._break(group))
 
     def lose(self, rank: int) -> None:
-        """The rank is dead; groups that still need it break."""
+        """The rank, or `TRAINER`, is dead; groups that still need it break."""
         for group in self._groups.values():
-            if rank in group.members and not group.broken:
+            if rank in (TRAINER, *group.members) and not group.broken:
                 group.joined.pop(rank, None)
                 self._break(group)
 

@@ -19,6 +19,7 @@ VALUES = {
     "str | None": "rank 1",
     "AttemptId": a.AttemptId(1, 2, 3),
     "tuple[int, ...]": (0, 2),
+    "tuple[str, ...]": ("rank:1", "trainer"),
     "tuple[Assignment, ...]": (a.Assignment(1, 0, 9),),
     "dict[str, float]": {"loss": 1e-17},
 }

@@ -18,11 +18,13 @@ def test_R2_a_device_has_one_holder_and_passes_only_when_given_back():
     leases.grant("training", (1, 2))
 
 
-def test_R2_one_sync_window_at_a_time_and_within_its_budget():
-    leases = Leases(window_bytes=100)
-    leases.open_window(1, 60)
-    with pytest.raises(IllegalTransition):
-        leases.open_window(2, 10)
-    leases.close_window()
-    with pytest.raises(ValueError, match="101"):
-        leases.open_window(2, 101)
+def test_R37_the_devices_that_keep_the_trainer_waiting_are_counted():
+    leases = Leases(train_devices=(0, 1))
+    leases.grant(rollout(0), (0, 1, 2))
+    assert leases.taken == 2
+    leases.grant(rollout(0), (0, 1))
+    assert leases.taken == 2
+    leases.give_back(rollout(0))
+    assert leases.taken == 0 and leases.free((0, 1, 2))
+    leases.grant("training", (0, 1))
+    assert leases.taken == 0

@@ -29,7 +29,7 @@ def test_R16_a_cut_splits_the_tokens_between_versions_without_losing_one():
     table.add_tokens(attempt.id, 4)
     table.cut_span(attempt, trajectory)
     attempt.version = 3
-    table.add_tokens(attempt.id, 5)
+    table.add_tokens(attempt.id, 9)
     table.close(attempt)
     assert [(span.version, span.tokens) for span in trajectory.spans] == [(2, 4), (3, 5)]
     assert trajectory.oldest == 2

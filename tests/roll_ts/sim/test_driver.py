@@ -67,9 +67,11 @@ def contents(journal: Journal) -> dict[tuple[int, int], list[int]]:
         if isinstance(item, a.Settled) and (item.kind, item.outcome) == ("train", "scored")
     }
     turns: Counter[tuple[int, int]] = Counter()
+    attempts: Counter[a.AttemptId] = Counter()
     for event in (entry.event for entry in journal.entries):
         if isinstance(event, a.Progress | a.Finished | a.Aborted):
-            turns[event.attempt.trajectory, event.attempt.turn] += event.tokens
+            turns[event.attempt.trajectory, event.attempt.turn] += event.total - attempts[event.attempt]
+            attempts[event.attempt] = event.total
     found: dict[tuple[int, int], list[int]] = {}
     for (trajectory, _), tokens in sorted(turns.items()):
         if trajectory in who:
@@ -156,9 +158,26 @@ def test_a_lost_request_is_aborted_at_its_deadline_and_its_rank_fenced() -> None
     assert len(heard(journal, a.RankDied)) == 1
 
 
-def test_a_failed_training_step_ends_the_run_and_says_so() -> None:
+def test_R27_a_failed_training_step_replaces_the_trainer_and_its_version_is_not_lost() -> None:
     journal = run(faults=Faults((Fault("error", "Train", nth=1),)))
-    assert (end_of(journal).ok, end_of(journal).reason) == (False, "injected")
+    assert end_of(journal).ok
+    starts = [c for _, c in journal.commands() if isinstance(c, a.StartTrainer)]
+    assert [c.resume_from for c in starts] == [None, "checkpoints/1"]
+    assert [step.version for step in make_report(journal).steps] == [0, 1, 2]
+
+
+def test_R36_a_trainer_that_always_fails_ends_the_run_and_its_version_is_saved() -> None:
+    faults = Faults(tuple(Fault("error", "Train", nth=nth) for nth in range(1, 9)))
+    journal = run(faults=faults)
+    assert not end_of(journal).ok
+    assert "injected" in end_of(journal).reason and "version 1 is saved at checkpoints/1" in end_of(journal).reason
+
+
+def test_R27_a_trainer_that_dies_in_a_step_comes_back_and_the_step_is_done_again() -> None:
+    journal = run(faults=Faults((Fault("kill", "Train", nth=1),)))
+    assert end_of(journal).ok
+    assert len(heard(journal, a.TrainerDied)) == 1
+    assert make_report(journal).open == 0
 
 
 def test_a_person_can_stop_the_run() -> None:
@@ -201,6 +220,7 @@ def drive(
     driver = Driver(Scripted(*lines), settings_for("time_sharing"), COST, work)
     for engine in driver.fleet.engines:
         engine.alive, engine.weights, engine.kv_awake = True, 0, True
+    driver.trainer.incarnation, driver.trainer.held = 1, "parameters"
     prepare(driver)
     driver.deliver(a.TrajectoriesWanted(until=1))
     while driver.clock.step():
@@ -250,7 +270,7 @@ def test_a_dispatch_is_acknowledged_and_ends_once_with_the_tokens_of_its_turn() 
 
 def test_a_reply_over_the_limit_ends_for_its_length() -> None:
     driver = drive([reset(0)], [replace(dispatch(1), max_new_tokens=3)])
-    assert driver.entries[-1].event == a.Finished(attempt=a.AttemptId(0, 1, 1), tokens=3, reason="length")
+    assert driver.entries[-1].event == a.Finished(attempt=a.AttemptId(0, 1, 1), total=3, reason="length")
 
 
 def test_a_drain_reports_every_end_and_then_zero() -> None:
@@ -258,7 +278,7 @@ def test_a_drain_reports_every_end_and_then_zero() -> None:
     driver = drive([reset(0)], [dispatch(1)], [drain])
     aborted, stats = driver.entries[-2].event, driver.entries[-1].event
     assert isinstance(aborted, a.Aborted)
-    assert stats == a.RankStats(command=2, rank=0, running=0, waiting=0, kv_tokens=0)
+    assert stats == a.RankStats(command=2, rank=0, incarnation=0, running=0, waiting=0, kv_tokens=0)
 
 
 def test_a_timer_replaces_the_one_before() -> None:
@@ -293,11 +313,11 @@ def test_a_cancelled_environment_says_nothing_more() -> None:
             lambda d: None,
             r"epoch must be a key .* 1 \(who=2\)",
         ),
-        ([[a.Restart(id=0, rank=2)]], lambda d: None, "a restart needs a dead process"),
+        ([[a.Restart(id=0, rank=2, incarnation=1)]], lambda d: None, "a restart needs a dead process"),
         (
             [[a.Sync(id=0, epoch=1, version=4, members=(2,))]],
             lambda d: None,
-            "version=4, self.trainer.version=0",
+            r"trainer.version \(0\), got 4",
         ),
     ],
 )
@@ -314,7 +334,7 @@ def test_tokens_that_are_not_carried_are_counted_as_generated_again() -> None:
     driver = drive([reset(0)], [dispatch(1)], [], [abort], [dispatch(3, carried=0)], work=long)
     events = [entry.event for entry in driver.entries]
     first = [e for e in events if isinstance(e, a.Progress | a.Aborted) and e.attempt == abort.attempt]
-    saved = sum(event.tokens for event in first)
+    saved = max(event.total for event in first)
     assert driver.episodes.regenerated == saved > 0
 
 

@@ -53,7 +53,7 @@ def tokens_of(heard: list[tuple[float, Event]]) -> Counter[int]:
     counts: Counter[int] = Counter()
     for _, event in heard:
         if isinstance(event, Progress | Finished | Aborted):
-            counts[event.attempt.trajectory] += event.tokens
+            counts[event.attempt.trajectory] = event.total
     return counts
 
 
