@@ -103,9 +103,7 @@ class StandIn:
     def _do_Restart(self, c: a.Restart) -> None:
         self._on[c.rank] = {}
         self._lives[c.rank] = c.incarnation
-        booted = a.RankBooted(
-            command=c.id, rank=c.rank, incarnation=c.incarnation, kv_capacity=self.kv_capacity
-        )
+        booted = a.RankBooted(command=c.id, rank=c.rank, incarnation=c.incarnation, kv_capacity=self.kv_capacity)
         self.post(1.0, booted)
 
     def _do_StartTrainer(self, c: a.StartTrainer) -> None:

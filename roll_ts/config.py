@@ -144,11 +144,17 @@ class ReplayCheckOptions:
 
 @dataclass(frozen=True)
 class RecoveryOptions:
-    """How often to try again before giving up, and how often to save (`checkpoint_every` steps; 0: only at the end)."""
+    """How often to try again before giving up, and how often to save (`checkpoint_every` steps; 0: only at the end).
+
+    One restart of a party comes back every `restart_refill_seconds`; a sick rank waits `probation_seconds` before it is
+    started again, twice as long each time in a row.
+    """
 
     max_restarts_per_rank: int = 2
+    max_trainer_restarts: int = 2
+    restart_refill_seconds: float = 1800.0
+    probation_seconds: float = 30.0
     max_replacements_per_member: int = 3
-    sync_retries: int = 2
     checkpoint_every: int = 0
 
 
@@ -218,6 +224,8 @@ class RunConfig:
             canary_tolerance=self.canary_tolerance,
             max_restarts_per_rank=back.max_restarts_per_rank,
             max_replacements_per_member=back.max_replacements_per_member,
-            sync_retries=back.sync_retries,
+            max_trainer_restarts=back.max_trainer_restarts,
+            restart_refill_seconds=back.restart_refill_seconds,
+            probation_seconds=back.probation_seconds,
             deadlines=self.deadlines,
         )

@@ -17,7 +17,8 @@ from roll_ts.core.errors import IllegalTransition, UnknownId
 class Group:
     """One prompt. `players[m]` is the trajectory that plays member m now; `done` the members with a trainable end and
     their rewards, `given_up` those that are played no more; `oldest` the oldest version among the tokens of `done` (−1:
-    none) and `filed` the version it is filed under; `newest` the newest version among them; `replaced[m]` counts how often m was played again."""
+    none) and `filed` the version it is filed under; `newest` the newest version among them; `replaced[m]` counts how
+    often m was played again."""
 
     id: int
     seed: int

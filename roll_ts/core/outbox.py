@@ -120,7 +120,8 @@ class Outbox:
         earliest = self._due[0][0] if self._due else None
         if self._alarms and (earliest is None or self._alarms[0][0] < earliest):
             earliest = self._alarms[0][0]
-        if timer and earliest is not None and (self._timer is None or earliest < self._timer or self._timer <= self.now):
+        is_set = self._timer is not None and self.now < self._timer and (earliest is None or self._timer <= earliest)
+        if timer and earliest is not None and not is_set:
             self._timer = earliest
             self.say(SetTimer, at=earliest)
         said, self._said = self._said, []

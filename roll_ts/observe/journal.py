@@ -26,7 +26,7 @@ from roll_ts.core.alphabet import Command, Event, decode, encode
 from roll_ts.core.settings import Deadlines, Layout, Settings, check_settings
 from roll_ts.observe._fields import misfit
 
-FORMAT = 1
+FORMAT = 2
 
 
 class JournalError(ValueError):

@@ -15,13 +15,17 @@ import ray
 from ray.exceptions import RayActorError, RayTaskError
 
 from roll_ts.core import alphabet as a
-from roll_ts.runtime._parties import CANARY_PROMPT, EngineParty, why
+from roll_ts.core.parties import TRAINER, party
+from roll_ts.runtime._parties import CANARY_PROMPT, EngineParty, TrainerParty, why
 from roll_ts.trainers.sample import pack
+from roll_ts.weights.rendezvous import SyncError
 
 if TYPE_CHECKING:
     from roll_ts.runtime.controller import Controller
 
 Handler = Callable[[Any, "Controller"], Awaitable[a.Event | None]]
+PATIENCE = 0.8
+"""The part of a group's deadline after which who has not joined is named."""
 _HANDLERS: dict[type[a.Command], Handler] = {}
 _AT_ONCE: dict[type[a.Command], Callable[[Any, Controller], None]] = {}
 
@@ -39,18 +43,27 @@ async def _answer(command: a.Command, run: Controller) -> None:
     handler = _HANDLERS[type(command)]
     rank: int | None = getattr(command, "rank", None)
     # The process that is asked; by the time it answers, another one may have its place.
-    party = None if rank is None else run.engines.get(rank)
+    asked = run.trainer if rank is None else run.engines.get(rank)
     try:
         event = await handler(command, run)
     except RayActorError as error:
-        if party is not None:
-            party.died(why(error))
+        if asked is not None:
+            asked.died(why(error))
             return
         event = a.CommandFailed(command=command.id, error=f"{command.awaits} has died: {why(error)}")
     except RayTaskError as error:
-        event = a.CommandFailed(command=command.id, error=why(error))
+        culprits = _culprits(error, TRAINER if rank is None else party(rank))
+        event = a.CommandFailed(command=command.id, error=why(error), culprits=culprits)
     if event is not None:
         run.post(event)
+
+
+def _culprits(error: BaseException, asked: str) -> tuple[str, ...]:
+    """Who is at fault: in a weight transfer those whom the error misses, if it can tell; else who was asked."""
+    cause = getattr(error, "cause", error)
+    if isinstance(cause, SyncError):
+        return tuple(name.replace("rank ", "rank:") for name in cause.missing)
+    return (asked,)
 
 
 def _answers(kind: type[a.Command]) -> Callable[[Handler], Handler]:
@@ -61,10 +74,11 @@ def _answers(kind: type[a.Command]) -> Callable[[Handler], Handler]:
     return register
 
 
-def _stats(command: Any, stats: Any) -> a.RankStats:
+def _stats(command: Any, engine: EngineParty, stats: Any) -> a.RankStats:
     return a.RankStats(
         command=command.id,
         rank=command.rank,
+        incarnation=engine.incarnation,
         running=stats.running,
         waiting=stats.waiting,
         kv_tokens=stats.kv_tokens,
@@ -73,18 +87,8 @@ def _stats(command: Any, stats: Any) -> a.RankStats:
 
 @_answers(a.Drain)
 async def _drain(command: a.Drain, run: Controller) -> a.Event:
-    limit = run.config.deadlines.drain / 2
-    return _stats(command, await run.engines[command.rank].ask("drain", command.id, limit))
-
-
-@_answers(a.Pause)
-async def _pause(command: a.Pause, run: Controller) -> a.Event:
-    return _stats(command, await run.engines[command.rank].ask("pause"))
-
-
-@_answers(a.Resume)
-async def _resume(command: a.Resume, run: Controller) -> a.Event:
-    return _stats(command, await run.engines[command.rank].ask("resume"))
+    limit, engine = run.config.deadlines.drain / 2, run.engines[command.rank]
+    return _stats(command, engine, await engine.ask("drain", command.id, limit))
 
 
 @_answers(a.Abort)
@@ -100,21 +104,42 @@ async def _release(command: a.Release, run: Controller) -> a.Event:
 
 
 @_answers(a.FormGroup)
-async def _form_group(command: a.FormGroup, run: Controller) -> a.Event:
-    members = {rank: f"rank {rank}" for rank in command.members}
+async def _form_group(command: a.FormGroup, run: Controller) -> a.Event | None:
+    """Everybody joins at the same time. Who has not done so within most of the deadline is named."""
+    trainer, names = run.trainer, {rank: f"rank {rank}" for rank in command.members}
     # The command's id is never used again; an epoch may form its group twice.
-    route = await run.trainer.open_transfer(command.id, tuple(members.values()))
-    joins = [_join(run.engines[rank], route, name) for rank, name in members.items()]
-    await asyncio.gather(run.trainer.ask_first("connect"), *joins)
-    return a.GroupFormed(command=command.id, epoch=command.epoch)
+    route = await trainer.open_transfer(command.id, tuple(names.values()))
+    joins = {party(rank): run.engines[rank].ask("join", route, name) for rank, name in names.items()}
+    tasks = {who: asyncio.ensure_future(work) for who, work in joins.items()}
+    tasks[TRAINER] = asyncio.ensure_future(trainer.ask_first("connect"))
+    await asyncio.wait(tasks.values(), timeout=run.config.deadlines.form_group * PATIENCE)
+    hung = tuple(who for who, task in tasks.items() if not task.done())
+    if hung:
+        for who in hung:
+            tasks[who].cancel()
+        return a.CommandFailed(command=command.id, error=f"{', '.join(hung)} did not join", culprits=hung)
+    errors = {who: error for who, task in tasks.items() if (error := task.exception()) is not None}
+    if not errors:
+        return a.GroupFormed(command=command.id, epoch=command.epoch)
+    return _group_failed(command, errors, run)
 
 
-async def _join(engine: EngineParty, route: Any, name: str) -> None:
-    try:
-        await engine.ask("join", route, name)
-    except RayActorError as error:
-        engine.died(why(error))
-        raise
+def _group_failed(command: a.FormGroup, errors: dict[str, BaseException], run: Controller) -> a.Event | None:
+    """Name the dead, whose death says enough, and whom the others miss. Faults of this code pass through."""
+    died = False
+    for who, error in errors.items():
+        if isinstance(error, RayActorError):
+            asked = run.trainer if who == TRAINER else run.engines[int(who.removeprefix("rank:"))]
+            asked.died(why(error))
+            died = True
+        elif not isinstance(error, RayTaskError):
+            raise error
+    if died:
+        return None
+    first = errors[TRAINER] if TRAINER in errors else next(iter(errors.values()))
+    own = [who for who, error in errors.items() if not isinstance(getattr(error, "cause", error), SyncError)]
+    missed = [who for who in _culprits(errors[TRAINER], TRAINER)] if TRAINER in errors else []
+    return a.CommandFailed(command=command.id, error=why(first), culprits=tuple(own or missed))
 
 
 @_answers(a.Sync)
@@ -125,7 +150,7 @@ async def _sync(command: a.Sync, run: Controller) -> a.Event:
 
 @_answers(a.LoadWeights)
 async def _load_weights(command: a.LoadWeights, run: Controller) -> a.Event:
-    loaded = await run.engines[command.rank].ask("load", run.scheduler.settings.keep_kv)
+    loaded = await run.engines[command.rank].ask("load")
     return a.WeightsLoaded(
         command=command.id,
         rank=command.rank,
@@ -149,7 +174,7 @@ async def _reset_cache(command: a.ResetCache, run: Controller) -> a.Event:
 async def _kv_ready(command: a.WakeKV | a.ResetCache, method: str, run: Controller) -> a.Event:
     tokens = run.config.weights.canary_tokens
     said = await run.engines[command.rank].ask(method, CANARY_PROMPT, tokens)
-    gap = run.trainer.canary_gap(said)
+    gap = run.trainer.canary_gap(said, command.version)
     return a.KVReady(command=command.id, rank=command.rank, epoch=command.epoch, canary_gap=gap)
 
 
@@ -158,7 +183,8 @@ async def _fence(command: a.Fence, run: Controller) -> a.Event:
     engine = run.engines[command.rank]
     engine.kill()
     await engine.gone()
-    return a.RankDied(command=command.id, rank=command.rank, reason=command.reason)
+    died = a.RankDied(command=command.id, rank=command.rank, incarnation=command.incarnation, reason=command.reason)
+    return died
 
 
 @_answers(a.Restart)
@@ -166,24 +192,51 @@ async def _restart(command: a.Restart, run: Controller) -> a.Event | None:
     before = run.engines.get(command.rank)
     if before is not None:
         before.kill()
-    engine = run.engines[command.rank] = EngineParty(command.rank, run.store, run.post)
+    engine = run.engines[command.rank] = EngineParty(command.rank, command.incarnation, run.store, run.post)
     try:
         booted = await engine.boot(run.config, run.model)
     except (RayActorError, RayTaskError) as error:
         engine.died(f"did not start: {why(error)}")
         return None
     run.spawn(engine.listen())
-    return a.RankBooted(command=command.id, rank=command.rank, kv_capacity=booted.kv_capacity)
+    return a.RankBooted(
+        command=command.id, rank=command.rank, incarnation=command.incarnation, kv_capacity=booted.kv_capacity
+    )
+
+
+@_answers(a.StartTrainer)
+async def _start_trainer(command: a.StartTrainer, run: Controller) -> a.Event | None:
+    trainer = run.trainer = TrainerParty(run.config, run.model, command.incarnation, run.post)
+    try:
+        await trainer.start(command.resume_from)
+    except (RayActorError, RayTaskError) as error:
+        trainer.died(f"did not start: {why(error)}")
+        return None
+    run.spawn(trainer.watch())
+    published = trainer.published
+    return a.TrainerReady(
+        command=command.id,
+        incarnation=command.incarnation,
+        version=published.version,
+        digest=published.digest,
+    )
+
+
+@_answers(a.FenceTrainer)
+async def _fence_trainer(command: a.FenceTrainer, run: Controller) -> a.Event:
+    run.trainer.kill()
+    await run.trainer.gone()
+    return a.TrainerDied(command=command.id, incarnation=command.incarnation, reason=command.reason)
 
 
 @_answers(a.Train)
 async def _train(command: a.Train, run: Controller) -> a.Event:
     began = time.monotonic()
-    samples = run.store.samples(command.batch)
-    report = await run.trainer.ask("train", ray.put(pack(samples)))
-    await run.trainer.publish()
+    samples, trainer = run.store.samples(command.batch), run.trainer
+    report = await trainer.ask("train", ray.put(pack(samples)))
+    await trainer.publish()
     run.store.drop([assignment.trajectory for assignment in command.batch])
-    published = run.trainer.published
+    published = trainer.published
     return a.TrainingFinished(
         command=command.id,
         epoch=command.epoch,

@@ -41,15 +41,17 @@ def why(error: BaseException) -> str:
 
 @dataclass
 class EngineParty:
-    """One process of one rollout rank. `alive` until it is known to be gone; a dead party says nothing more."""
+    """One process of one rollout rank, its `incarnation`-th. `alive` until it is known to be gone; a dead party says
+    nothing more. `open`: the tokens that each request in flight has reported so far."""
 
     rank: int
+    incarnation: int
     store: SampleStore
     post: Post
     actor: Any = None
     pid: int | None = None
     alive: bool = True
-    open: set[a.AttemptId] = field(default_factory=set)
+    open: dict[a.AttemptId, int] = field(default_factory=dict)
 
     async def boot(self, config: RunConfig, model: Path) -> Booted:
         """Start the process and its engine."""
@@ -73,7 +75,7 @@ class EngineParty:
             temperature = 0.0 if command.greedy else 1.0
             sampling = Sampling(command.max_new_tokens, temperature, stop_token_ids=stop)
             requests.append((command.id, Request(str(command.attempt), prompt, sampling)))
-            self.open.add(command.attempt)
+            self.open[command.attempt] = 0
         try:
             overtaken = set(await self.ask("submit", requests, lane="data"))
         except RayActorError as error:
@@ -81,15 +83,15 @@ class EngineParty:
             return
         except RayTaskError as error:
             for command, _ in turns:
-                self.open.discard(command.attempt)
+                self.open.pop(command.attempt, None)
                 self.store.lose([command.attempt])
                 self.post(a.Failed(attempt=command.attempt, error=why(error)))
             return
         for command, _ in turns:
             if str(command.attempt) in overtaken:
-                self.open.discard(command.attempt)
+                self.open.pop(command.attempt, None)
                 self.store.lose([command.attempt])
-                self.post(a.Aborted(attempt=command.attempt, tokens=0))
+                self.post(a.Aborted(attempt=command.attempt, total=0))
             else:
                 self.post(a.SubmitAcked(command=command.id, attempt=command.attempt))
 
@@ -108,7 +110,7 @@ class EngineParty:
         """The process is gone or of no use; told once."""
         if self.alive:
             self.kill()
-            self.post(a.RankDied(rank=self.rank, reason=reason))
+            self.post(a.RankDied(rank=self.rank, incarnation=self.incarnation, reason=reason))
 
     def kill(self) -> None:
         """End the process at once; what it had not reported is lost."""
@@ -122,48 +124,77 @@ class EngineParty:
         """Return when the killed process has left the machine. A process elsewhere is known by Ray alone."""
         with contextlib.suppress(RayActorError):
             await self.ask("close")
-        while self.pid is not None and _runs(self.pid):
-            os.kill(self.pid, signal.SIGKILL)
-            await asyncio.sleep(0.02)
+        if self.pid is not None:
+            await _leave(self.pid)
 
     def _hear(self, item: protocol.Event) -> None:
         attempt = a.AttemptId(*map(int, item.id.split(".")))
         last = isinstance(item, protocol.TERMINAL)
         self.store.extend(attempt, item.tokens, item.logprobs, last)
+        total = self.open.get(attempt, 0) + len(item.tokens)
         if last:
-            self.open.discard(attempt)
-        tokens = len(item.tokens)
+            self.open.pop(attempt, None)
+        else:
+            self.open[attempt] = total
         match item:
             case protocol.Progress():
-                self.post(a.Progress(attempt=attempt, tokens=tokens))
+                self.post(a.Progress(attempt=attempt, total=total))
             case protocol.Finished():
-                self.post(a.Finished(attempt=attempt, tokens=tokens, reason=item.reason))
+                self.post(a.Finished(attempt=attempt, total=total, reason=item.reason))
             case protocol.Aborted():
-                self.post(a.Aborted(attempt=attempt, tokens=tokens))
+                self.post(a.Aborted(attempt=attempt, total=total))
             case protocol.Failed():
-                if tokens:
-                    self.post(a.Progress(attempt=attempt, tokens=tokens))
+                if item.tokens:
+                    self.post(a.Progress(attempt=attempt, total=total))
                 self.post(a.Failed(attempt=attempt, error=item.error))
 
 
 @dataclass
 class TrainerParty:
-    """The trainer group; every call goes to all ranks, rank 0 answers. `published` is what can be sent now."""
+    """The trainer group's `incarnation`-th processes; every call goes to all ranks, rank 0 answers. `published` is what
+    can be sent now; `canaries` what a correct engine says, by version, because a late rank may still be given the
+    version before. `alive` until it is known to be gone; a dead party says nothing more."""
 
     config: RunConfig
     model: Path
+    incarnation: int
+    post: Post
     actors: list[Any] = field(default_factory=list)
+    pids: list[int] = field(default_factory=list)
+    alive: bool = True
     published: Published = field(default_factory=lambda: Published(-1, "", Canary([], []), 0.0))
+    canaries: dict[int, Canary] = field(default_factory=dict)
 
-    async def start(self) -> None:
-        """Start the group and publish its first version."""
+    async def start(self, resume: str | None) -> None:
+        """Start the group, from the checkpoint `resume` if given, and publish its first version."""
         fields = {f.name: getattr(self.config.trainer, f.name) for f in dataclasses.fields(TrainerConfig)}
         own = {"model": str(self.model), "rollout_dtype": self.config.engine.dtype}
         trainer = TrainerConfig(**fields | own)
         self.actors = start_trainers(self.config, trainer)
+        self.pids = list(await asyncio.gather(*(actor.pid.remote() for actor in self.actors)))
         port = await self.actors[0].host_group.remote()
-        await self.ask("boot", port, self.config.trainer.resume)
+        await self.ask("boot", port, resume if resume is not None else self.config.trainer.resume)
         await self.publish()
+
+    async def watch(self) -> None:
+        """Hear of a process that ends while nothing is asked of it."""
+        try:
+            while self.alive:
+                calls = [actor.stay.options(concurrency_group="watch").remote(POLL_S) for actor in self.actors]
+                await asyncio.gather(*calls)
+        except RayActorError as error:
+            self.died(why(error))
+
+    def died(self, reason: str) -> None:
+        """A process is gone or of no use, and with it the group; told once."""
+        if self.alive:
+            self.kill()
+            self.post(a.TrainerDied(incarnation=self.incarnation, reason=reason))
+
+    async def gone(self) -> None:
+        """Return when the killed processes have left the machine."""
+        for pid in self.pids:
+            await _leave(pid)
 
     async def ask(self, method: str, *args: Any) -> Any:
         """Call all ranks together; returns rank 0's answer."""
@@ -176,12 +207,14 @@ class TrainerParty:
 
     def kill(self) -> None:
         """End the group at once."""
+        self.alive = False
         for actor in self.actors:
             ray.kill(actor)
 
     async def publish(self) -> None:
         """Make the present version sendable."""
         self.published = await self.ask("publish", CANARY_PROMPT, self.config.weights.canary_tokens)
+        self.canaries[self.published.version] = self.published.canary
 
     async def save_weights(self, folder: Path) -> None:
         """Keep the published weights as a model folder."""
@@ -201,10 +234,10 @@ class TrainerParty:
         route: Route = await self.ask_first("open_transfer", plan)
         return route
 
-    def canary_gap(self, said: Canary) -> float:
-        """Largest log-prob difference to the expected canary, nats, up to and including the first token that differs:
-        there both sides name their most likely token, so a tie gives no gap and other weights do."""
-        expected, gap = self.published.canary, 0.0
+    def canary_gap(self, said: Canary, version: int) -> float:
+        """Largest log-prob difference to the canary of `version`, nats, up to and including the first token that
+        differs: there both sides name their most likely token, so a tie gives no gap and other weights do."""
+        expected, gap = self.canaries[version], 0.0
         if len(said.tokens) != len(expected.tokens):
             return math.inf
         pairs = zip(said.tokens, said.logprobs, expected.tokens, expected.logprobs, strict=True)
@@ -213,6 +246,14 @@ class TrainerParty:
             if token != wanted:
                 break
         return gap
+
+
+async def _leave(pid: int) -> None:
+    """Return when the process has ended; until then it is killed. Who waits for this has a deadline."""
+    while _runs(pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        await asyncio.sleep(0.02)
 
 
 def _runs(pid: int) -> bool:

@@ -45,8 +45,8 @@ class Controller:
     ) -> None:
         self.config, self.model, self.scheduler = config, model, scheduler
         self.store, self.journal, self.watchers = store, journal, list(watchers)
-        self.trainer = TrainerParty(config, model)
         self._events: asyncio.Queue[a.Event] = asyncio.Queue()
+        self.trainer = TrainerParty(config, model, 0, self.post)
         self.environments = EnvironmentParty(config, model)
         self.engines: dict[int, EngineParty] = {}
         self.finish: a.Finish | None = None
@@ -80,10 +80,9 @@ class Controller:
     async def run(self) -> a.Finish:
         """Start all parties, train to `config.steps`, and return what the scheduler said at the end.
 
-        Raises ExceptionGroup for faults of this code and for a trainer that cannot start.
+        Raises ExceptionGroup for faults of this code.
         """
         async with asyncio.TaskGroup() as self._tasks:
-            self.spawn(self._start_trainer())
             self.spawn(self.environments.listen(self._heard))
             self.post(a.TrajectoriesWanted(until=self.config.steps))
             while self.finish is None:
@@ -141,10 +140,6 @@ class Controller:
             engine.kill()
         self.trainer.kill()
         self.environments.kill()
-
-    async def _start_trainer(self) -> None:
-        await self.trainer.start()
-        self.post(a.TrainerReady(version=self.trainer.published.version, digest=self.trainer.published.digest))
 
     def _check_replay(self, event: a.Event, commands: Sequence[a.Command]) -> None:
         """Play greedy episodes at the versions that the replay check names, and keep their weights."""

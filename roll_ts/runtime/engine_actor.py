@@ -88,16 +88,6 @@ class EngineActor:
         self._engine.wait_drained(timeout_s)
         return self._engine.stats()
 
-    def pause(self) -> EngineStats:
-        """Stop stepping; requests and KV stay."""
-        self._engine.pause()
-        return self._engine.stats()
-
-    def resume(self) -> EngineStats:
-        """Step again."""
-        self._engine.resume()
-        return self._engine.stats()
-
     def release(self) -> int:
         """Discard weights and KV; returns the bytes that went back, as measured."""
         return self._engine.release().freed_bytes
@@ -106,14 +96,14 @@ class EngineActor:
         """Become reachable for a weight transfer, as `name`. Raises SyncError when the others do not come."""
         self._receiver = join_transfer(route, name)
 
-    def load(self, keep_kv: bool) -> Loaded:
+    def load(self) -> Loaded:
         """Receive the weights of the transfer joined last, whole, and only then load them."""
         began = time.monotonic()
         try:
             named = self._receiver.receive()
         finally:
             self._receiver.close()
-        digest = self._engine.load_weights(named.items(), keep_kv)
+        digest = self._engine.load_weights(named.items())
         return Loaded(digest, time.monotonic() - began)
 
     def wake(self, prompt: Sequence[int], tokens: int) -> Canary:

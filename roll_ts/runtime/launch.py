@@ -58,7 +58,7 @@ def launch(
     watchers: Callable[[Controller], Sequence[Watcher]] = lambda _: (),
     show: Show = nullcontext,
 ) -> Ended:
-    """Run `config` to its end. Raises RunFolderExists, and what a trainer that cannot start raises.
+    """Run `config` to its end. Raises RunFolderExists.
 
     `watchers` and `show` (a context manager that lives as long as the run) are made once the controller exists.
     """

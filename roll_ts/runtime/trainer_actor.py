@@ -7,6 +7,7 @@ can still be served (R21).
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import torch
     from torch.distributed import TCPStore
 
-LANES = {"control": 4}
+LANES = {"control": 4, "watch": 1}
 # What `ReleaseTrainer` calls "state" and "all".
 PARTS: dict[str, tuple[Part, ...]] = {"state": EARLY_PARTS, "all": ALL_PARTS}
 
@@ -52,6 +53,15 @@ class TrainerActor:
         self._trainer: Any = None
         self._released: tuple[Part, ...] = ()
         self._weights: dict[str, torch.Tensor] = {}
+        self._sending: dict[str, torch.Tensor] = {}
+
+    def pid(self) -> int:
+        """The process."""
+        return os.getpid()
+
+    def stay(self, seconds: float) -> None:
+        """Return after `seconds`; the call fails when the process ends."""
+        time.sleep(seconds)
 
     def host_group(self) -> int:
         """Host the store where the ranks meet; returns its port. It listens at once, so nobody else can take the
@@ -120,8 +130,10 @@ class TrainerActor:
         part.rename(target)
 
     def open_transfer(self, plan: TransferPlan) -> Route:
-        """Begin a transfer of the published weights (rank 0); says how receivers reach it."""
-        self._sender = open_transfer(plan, self._weights)
+        """Begin a transfer of the published weights (rank 0); says how receivers reach it. It sends these even when
+        another version is published before it ends."""
+        self._sending = self._weights
+        self._sender = open_transfer(plan, self._sending)
         return self._sender.route
 
     def connect(self) -> None:
@@ -129,10 +141,10 @@ class TrainerActor:
         self._sender.connect()
 
     def send(self) -> float:
-        """Send the published weights and end the transfer (rank 0). Returns the seconds it took."""
+        """Send the weights of the transfer opened last and end it (rank 0). Returns the seconds it took."""
         began = time.monotonic()
         try:
-            self._sender.send(self._weights)
+            self._sender.send(self._sending)
         finally:
             self._sender.close()
         return time.monotonic() - began

@@ -129,8 +129,8 @@ class Episodes:
         return command.context_tokens + command.carried, left, "stop"
 
     def store(self, attempt: AttemptId, total: int) -> None:
-        """The attempt has generated `total` tokens by now. One that is no longer the turn's present attempt is left out:
-        its engine is given up, and the turn goes on elsewhere."""
+        """The attempt has generated `total` tokens by now. One that is no longer the turn's present attempt is left
+        out: its engine is given up, and the turn goes on elsewhere."""
         play = self.play(attempt.trajectory)
         if play.attempt == attempt:
             play.generated += play.carried + total - play.saved

@@ -18,8 +18,8 @@ class Fault:
 
     drop: the command is never carried out and never answered. delay: it is carried out `seconds` late. error:
     it is answered with an error (`CommandFailed`; a dispatch with `Failed`, an environment with
-    `EnvironmentFailed`). kill: the process of the rank, or of the trainer, dies on receiving it. wrong_digest: `LoadWeights` reports
-    another digest. bad_canary: `WakeKV` or `ResetCache` reports a large gap.
+    `EnvironmentFailed`). kill: the process of the rank, or of the trainer, dies on receiving it. wrong_digest:
+    `LoadWeights` reports another digest. bad_canary: `WakeKV` or `ResetCache` reports a large gap.
     """
 
     do: Deed

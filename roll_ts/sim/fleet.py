@@ -52,9 +52,7 @@ class Fleet:
             lost = engine.die() if engine.alive else 0
             self._booting[rank] = False
             self.transfers.lose(rank)
-        died = a.RankDied(
-            command=command, rank=rank, incarnation=incarnation or life, reason=reason, lost_tokens=lost
-        )
+        died = a.RankDied(command=command, rank=rank, incarnation=incarnation or life, reason=reason, lost_tokens=lost)
         self.deliver(died)
 
     def check_room_for_trainer(self, command: a.Command) -> None:

@@ -57,9 +57,7 @@ class Trainer:
         if life is None:
             raise ContractBroken(f"ready: life must not be None, got {life}")
         # END VAL 94df7c
-        return a.TrainerReady(
-            command=command, incarnation=life, version=self.version, digest=digest_of(self.version)
-        )
+        return a.TrainerReady(command=command, incarnation=life, version=self.version, digest=digest_of(self.version))
 
     def die(self) -> None:
         """The process is gone; a step that it was doing has trained nobody."""

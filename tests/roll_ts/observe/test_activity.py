@@ -37,7 +37,7 @@ def test_a_device_of_the_trainer_alone_is_idle_unless_it_is_asked_something() ->
     train = script.say(a.Train, epoch=1, version=0, batch=(), due=600.0, awaits="trainer")
     sync = script.say(a.Sync, epoch=2, version=1, members=(0,), due=60.0, awaits="trainer")
     script.at(0.0, tick(), script.move(0, "LOADING", "ACTIVE"))
-    script.at(1.0, a.TrainerReady(version=0, digest="d"))
+    script.at(1.0, a.TrainerReady(incarnation=1, version=0, digest="d"))
     script.at(2.0, tick(), train)
     script.at(5.0, a.TrainingFinished(command=train.id, epoch=1, version=1, digest="e", seconds=3.0), sync)
     script.at(6.0, a.WeightsSent(command=sync.id, epoch=2, version=1))
@@ -75,6 +75,6 @@ def test_a_drain_of_a_sync_is_quiescing_not_shrinking() -> None:
     drain = script.say(a.Drain, rank=1, epoch=2, due=30.0, awaits="rank 1")
     script.at(0.0, tick(), form)
     script.at(1.0, a.GroupFormed(command=form.id, epoch=2), drain)
-    script.at(3.0, a.RankStats(command=drain.id, rank=1, running=0, waiting=0, kv_tokens=0))
+    script.at(3.0, a.RankStats(command=drain.id, rank=1, incarnation=1, running=0, waiting=0, kv_tokens=0))
     spans = phases(read_history(script.journal()))
     assert [(s.label, s.seconds) for s in spans] == [("form", 1.0), ("quiesce", 2.0)]

@@ -47,8 +47,8 @@ def test_a_dying_rank_ends_its_attempts_and_its_commands_and_later_tokens_are_la
     script = Script()
     drain = script.say(a.Drain, rank=0, epoch=1, due=9.0, awaits="rank 0")
     script.at(0.0, tick(), script.dispatch(0, 1, rank=0), script.dispatch(1, 1, rank=1), drain)
-    script.at(2.0, a.RankDied(rank=0, reason="gone", lost_tokens=3))
-    script.at(3.0, a.Aborted(attempt=a.AttemptId(0, 1, 1), tokens=4))
+    script.at(2.0, a.RankDied(rank=0, incarnation=1, reason="gone", lost_tokens=3))
+    script.at(3.0, a.Aborted(attempt=a.AttemptId(0, 1, 1), total=4))
     history = read_history(script.journal())
     assert [(x.ended, x.end, x.tokens) for x in history.attempts] == [("died", 2.0, 0), ("open", 3.0, 0)]
     assert history.late_tokens == 4

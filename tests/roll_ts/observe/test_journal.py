@@ -33,7 +33,7 @@ times = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
 numbers = st.floats(allow_nan=False)
 ids = st.tuples(st.integers(0, 99), st.integers(1, 9), st.integers(1, 9)).map(lambda t: a.AttemptId(*t))
 events = st.one_of(
-    st.builds(a.Finished, attempt=ids, tokens=st.integers(0, 9999), reason=st.text()),
+    st.builds(a.Finished, attempt=ids, total=st.integers(0, 9999), reason=st.text()),
     st.builds(a.KVReady, rank=st.integers(0, 9), epoch=st.integers(0, 9), canary_gap=numbers, command=st.integers()),
     st.builds(
         a.TrainingFinished,
@@ -130,7 +130,7 @@ def test_a_bad_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path) -> N
     [
         ("", "no complete header line"),
         ('{"t": 0}\n', r"lacks \['header'\] - line 1 of a journal is its header"),
-        ('{"header": {"format": 99}}\n', r"must equal FORMAT \(1\), got 99 - this version reads no other"),
+        ('{"header": {"format": 99}}\n', r"must equal FORMAT \(2\), got 99 - this version reads no other"),
         ('{"header": {"format": 1, "settings": {}}}\n', "no header of format 1"),
         ('{"header": [1]}\n', "no header of format 1"),
         ("hello\n", "not JSON"),
@@ -172,8 +172,14 @@ def test_a_header_that_no_run_can_have_is_refused(tmp_path: Path, change: dict[s
         ({"t": float("nan")}, "time only goes on"),
         ({"t": -1.0}, "time only goes on"),
         ({"t": float("inf")}, "must be finite"),
-        ({"event": {"type": "RankBooted", "rank": 9, "kv_capacity": 1}}, "rank must be a rank in [0, 2), got 9"),
-        ({"event": {"type": "RankBooted", "rank": "0", "kv_capacity": 1}}, "RankBooted.rank must be int, got '0'"),
+        (
+            {"event": {"type": "RankBooted", "rank": 9, "incarnation": 1, "kv_capacity": 1}},
+            "rank must be a rank in [0, 2), got 9",
+        ),
+        (
+            {"event": {"type": "RankBooted", "rank": "0", "incarnation": 1, "kv_capacity": 1}},
+            "RankBooted.rank must be int, got '0'",
+        ),
         ({"event": {"type": "GroupFormed", "epoch": 1, "command": []}}, "GroupFormed.command must be int | None"),
         (
             {"commands": [{"type": "Abort", "id": 1, "rank": 0, "attempt": [0, 1, "x"], "reason": ""}]},

@@ -99,7 +99,7 @@ def test_commands_and_decisions_are_on_the_control_lanes() -> None:
     decided = script.say(a.Decided, policy="time_sharing", decision="train", figures={"complete_groups": 2.0})
     drain = script.say(a.Drain, rank=1, epoch=1, due=9.0)
     script.at(1.0, tick(), decided, drain)
-    script.at(2.0, a.RankDied(rank=1, reason="gone"))
+    script.at(2.0, a.RankDied(rank=1, incarnation=1, reason="gone"))
     trace = make_timeline(script.journal())
     marks = {r["name"]: r for r in trace["traceEvents"] if r["ph"] == "i"}
     assert marks["decided: train"]["args"] == {"complete_groups": 2.0}

@@ -17,7 +17,7 @@ def turn(*attempts: tuple[int, int, int]) -> Script:
         script.at(2.0 * number, tick(), script.dispatch(0, number, rank, carried))
         end = a.Aborted if number < len(attempts) else a.Finished
         extra = {} if end is a.Aborted else {"reason": "stop"}
-        script.at(2.0 * number + 1, end(attempt=a.AttemptId(0, 1, number), tokens=tokens, **extra))
+        script.at(2.0 * number + 1, end(attempt=a.AttemptId(0, 1, number), total=tokens, **extra))
     return script
 
 
@@ -56,7 +56,7 @@ def test_carrying_tokens_that_were_never_reported_is_a_contradiction() -> None:
 
 def test_lost_tokens_are_what_dead_ranks_had_not_reported() -> None:
     script = turn((0, 0, 30))
-    script.at(9.0, a.RankDied(rank=0, reason="gone", lost_tokens=11))
+    script.at(9.0, a.RankDied(rank=0, incarnation=1, reason="gone", lost_tokens=11))
     assert token_account(read_history(script.journal())).lost == 11
 
 

@@ -19,7 +19,7 @@ from roll_ts.engines.protocol import Canary, EngineStats
 from roll_ts.runtime import _handlers as handlers
 from roll_ts.runtime._parties import EngineParty, TrainerParty, why
 from roll_ts.runtime.engine_actor import Loaded
-from roll_ts.runtime.trainer_actor import Published
+from roll_ts.weights.rendezvous import SyncError
 
 
 class Actor:
@@ -63,10 +63,9 @@ class Run:
         self.said: list[a.Event] = []
         self.store = Store()
         self.actor = Actor(**answers)
-        self.engines = {0: EngineParty(0, self.store, self.post, self.actor)}  # type: ignore[arg-type]
+        self.engines = {0: EngineParty(0, 1, self.store, self.post, self.actor)}  # type: ignore[arg-type]
         self.config = SimpleNamespace(deadlines=Deadlines(), weights=SimpleNamespace(canary_tokens=2))
-        self.scheduler = SimpleNamespace(settings=SimpleNamespace(keep_kv=False))
-        self.trainer = SimpleNamespace(canary_gap=lambda said: 0.25, ask_first=self.actor.send.remote)
+        self.trainer = SimpleNamespace(canary_gap=lambda said, version: 0.25, ask_first=self.actor.send.remote)
 
     def post(self, event: a.Event) -> None:
         self.said.append(event)
@@ -92,8 +91,6 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "two_devices_time_sharing.yam
 STATS = EngineStats(running=0, waiting=0, kv_tokens=0, kv_capacity=64)
 CONTROL = [
     (a.Drain(id=3, rank=0, epoch=2), {"drain": STATS}, a.RankStats),
-    (a.Pause(id=3, rank=0, epoch=2), {"pause": STATS}, a.RankStats),
-    (a.Resume(id=3, rank=0, epoch=2), {"resume": STATS}, a.RankStats),
     (a.Release(id=3, rank=0, epoch=2, recover_from=""), {"release": 9}, a.MemoryReleased),
     (a.LoadWeights(id=3, rank=0, epoch=2, version=1), {"load": Loaded("ab", 0.1)}, a.WeightsLoaded),
     (a.WakeKV(id=3, rank=0, epoch=2, version=1), {"wake": Canary([], [])}, a.KVReady),
@@ -115,13 +112,22 @@ def test_what_a_party_raises_becomes_a_failed_command_with_its_words(
     command: a.Command, answers: dict[str, Any], event: type[a.Event]
 ) -> None:
     failing = {method: task_error(MemoryError("no room for weights")) for method in answers}
-    assert carry_out(Run(**failing), command) == [a.CommandFailed(command=3, error="MemoryError: no room for weights")]
+    who = "trainer" if isinstance(command, a.Sync) else "rank:0"
+    failed = a.CommandFailed(command=3, error="MemoryError: no room for weights", culprits=(who,))
+    assert carry_out(Run(**failing), command) == [failed]
+
+
+def test_R32_a_broken_transfer_names_whom_it_misses_and_nobody_when_it_cannot_tell() -> None:
+    load = a.LoadWeights(id=3, rank=0, epoch=2, version=1)
+    for missing, culprits in (((), ()), (("rank 3", "trainer"), ("rank:3", "trainer"))):
+        [failed] = carry_out(Run(load=task_error(SyncError("broke", 2, 0, missing))), load)
+        assert isinstance(failed, a.CommandFailed) and failed.culprits == culprits
 
 
 def test_a_dead_process_becomes_a_dead_rank_told_once_and_its_attempts_are_lost(no_kill: list[Any]) -> None:
     run = Run(drain=ActorDiedError(), release=ActorDiedError())
     attempt = a.AttemptId(1, 1, 1)
-    run.engines[0].open.add(attempt)
+    run.engines[0].open[attempt] = 0
     carry_out(run, a.Drain(id=3, rank=0, epoch=2))
     carry_out(run, a.Release(id=4, rank=0, epoch=2, recover_from=""))
     [died] = run.said
@@ -136,7 +142,8 @@ def test_a_fault_of_this_code_is_not_swallowed() -> None:
 
 def test_a_fence_answers_when_the_process_is_gone(no_kill: list[Any]) -> None:
     run = Run(close=ActorDiedError())
-    assert carry_out(run, a.Fence(id=5, rank=0, reason="silent")) == [a.RankDied(command=5, rank=0, reason="silent")]
+    fence = a.Fence(id=5, rank=0, incarnation=1, reason="silent")
+    assert carry_out(run, fence) == [a.RankDied(command=5, rank=0, incarnation=1, reason="silent")]
     assert no_kill == [run.actor] and not run.engines[0].alive
 
 
@@ -154,8 +161,8 @@ def test_a_turn_that_a_drain_has_overtaken_ends_as_aborted_with_no_token() -> No
     late, timely = a.AttemptId(1, 1, 1), a.AttemptId(2, 1, 1)
     run = Run(submit=[str(late)])
     asyncio.run(run.engines[0].submit([dispatch(late), dispatch(timely)]))
-    assert run.said == [a.Aborted(attempt=late, tokens=0), a.SubmitAcked(command=6, attempt=timely)]
-    assert run.engines[0].open == {timely}
+    assert run.said == [a.Aborted(attempt=late, total=0), a.SubmitAcked(command=6, attempt=timely)]
+    assert set(run.engines[0].open) == {timely}
 
 
 def test_a_turn_that_the_engine_refuses_ends_as_failed() -> None:
@@ -169,7 +176,7 @@ def test_tokens_reach_the_store_before_the_scheduler_hears_of_them() -> None:
     run = Run()
     order: list[str] = []
     run.store.extend = lambda *_: order.append("store")  # type: ignore[method-assign]
-    party = EngineParty(0, run.store, lambda event: order.append(type(event).__name__))  # type: ignore[arg-type]
+    party = EngineParty(0, 1, run.store, lambda event: order.append(type(event).__name__))  # type: ignore[arg-type]
     party._hear(protocol.Progress("1.1.1", [4], [-1.0]))
     party._hear(protocol.Failed("1.1.1", "broken", [5], [-1.0]))
     assert order == ["store", "Progress", "store", "Progress", "Failed"]
@@ -182,8 +189,8 @@ def test_the_reason_of_a_party_is_its_own_words() -> None:
 @pytest.fixture
 def trainer() -> TrainerParty:
     config = load_config(EXAMPLE)
-    party = TrainerParty(config, None)  # type: ignore[arg-type]
-    party.published = Published(3, "ab", Canary([5, 6, 7], [-0.1, -0.2, -0.3]), 0.0)
+    party = TrainerParty(config, None, 1, lambda event: None)  # type: ignore[arg-type]
+    party.canaries[3] = Canary([5, 6, 7], [-0.1, -0.2, -0.3])
     return party
 
 
@@ -201,4 +208,4 @@ def trainer() -> TrainerParty:
 def test_the_canary_gap_is_the_largest_difference_up_to_the_first_other_token(
     trainer: TrainerParty, said: Canary, gap: float
 ) -> None:
-    assert trainer.canary_gap(said) == pytest.approx(gap)
+    assert trainer.canary_gap(said, 3) == pytest.approx(gap)

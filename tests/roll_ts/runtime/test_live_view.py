@@ -38,7 +38,7 @@ def test_without_a_terminal_each_step_is_one_line() -> None:
     view, out = view_on(terminal=False)
     with view.shown():
         view.watch(1.0, trained(1, 0.25), [])
-        view.watch(2.0, a.Progress(attempt=a.AttemptId(1, 1, 1), tokens=1), [])
+        view.watch(2.0, a.Progress(attempt=a.AttemptId(1, 1, 1), total=1), [])
         view.watch(3.0, trained(2, 0.5), [])
     first, second = out.getvalue().splitlines()
     assert "step 1/3" in first and "success 0.250" in first
