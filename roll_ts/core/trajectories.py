@@ -65,8 +65,8 @@ class Trajectory:
     """One episode. `turn` is the turn being generated (0: not reset yet); `carried` the tokens of it so far;
     `resident` = (rank, weight version, incarnation) of the prefix cache that holds its context; `oldest` the lowest
     version of its reported tokens (−1: none yet); `avoid` the rank that failed its turn last; `cached` the tokens of
-    its prefix that its resident rank should have. `session`: what session admission booked for it in KV tokens, 0 while it is not
-    let in; `waited` the seconds it was kept out, `parked` since when it is (None: it is not)."""
+    its prefix that its resident rank should have. `session`: what session admission booked for it in KV tokens, 0
+    while it is not let in; `waited` the seconds it was kept out, `parked` since when it is (None: it is not)."""
 
     id: int
     kind: str
