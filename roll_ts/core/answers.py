@@ -87,9 +87,9 @@ def refuse_impossible(event: a.Event, ranks: RankTable, trajectories: Trajectory
                 )
             # END VAL 42becc
             # VAL: VAL_FINITE(event.reward)
-            if not math.isfinite(event.reward):
+            if not -math.inf < event.reward < math.inf:
                 raise ValueError(f"refuse_impossible: event.reward must be finite, got {event.reward!r}")
-            # END VAL 9ae9df
+            # END VAL fe1be0
             pass
 
 
@@ -100,6 +100,6 @@ def check_time(now: float, before: float) -> None:
         raise ValueError(f"check_time: now must lie in [{before!r:.200}, inf), got {now!r}")
     # END VAL ef574f
     # VAL: VAL_FINITE(now)
-    if not math.isfinite(now):
+    if not -math.inf < now < math.inf:
         raise ValueError(f"check_time: now must be finite, got {now!r}")
-    # END VAL fc8d4b
+    # END VAL a1df6c

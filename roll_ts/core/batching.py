@@ -49,19 +49,21 @@ class GroupTable:
         """Open a group whose members are played by the trajectories `players`."""
         # VAL: VAL_NO_DUPLICATES(players)
         if len(set(players)) != len(players):
-            raise ValueError(f"start: players must not contain duplicates, got {players!r:.200}")
-        # END VAL ce958a
+            raise ValueError(f"GroupTable.start: players must not contain duplicates, got {players!r:.200}")
+        # END VAL afe825
         # VAL: VAL_LENGTH(players, min=self.group_size + self.extra, max=self.group_size + self.extra)
         if len(players) != self.group_size + self.extra:
             raise ValueError(
-                f"start: players must have exactly {self.group_size + self.extra!r:.200} elements, got "
-                f"{len(players)!r}: {players!r:.200}"
+                f"GroupTable.start: players must have exactly {self.group_size + self.extra!r:.200} "
+                f"elements, got {len(players)!r}: {players!r:.200}"
             )
-        # END VAL 28f53b
+        # END VAL a0c69a
         # VAL: VAL_KEY_ABSENT(group, mapping=self.open, error=IllegalTransition)
         if group in self.open:
-            raise IllegalTransition(f"start: group must not yet be a key of self.open, got {group!r:.200}")
-        # END VAL b5dcd7
+            raise IllegalTransition(
+                f"GroupTable.start: group must not yet be a key of self.open, got {group!r:.200}"
+            )
+        # END VAL 19afde
         self.open[group] = Group(group, seed, list(players), replaced=[0] * len(players))
         return self.open[group]
 
@@ -69,17 +71,22 @@ class GroupTable:
         """Let a new trajectory play the member whose last one was void (R13)."""
         # VAL: VAL_KEY_IN(group, mapping=self.open, error=UnknownId)
         if group not in self.open:
-            raise UnknownId(f"replace: group must be a key of self.open, got {group!r:.200}")
-        # END VAL be6a39
+            raise UnknownId(f"GroupTable.replace: group must be a key of self.open, got {group!r:.200}")
+        # END VAL 94e8a9
         row = self.open[group]
         # VAL: VAL_INT_RANGE(member, min=0, max=len(row.players) - 1)
         if not 0 <= member <= len(row.players) - 1:
-            raise ValueError(f"replace: member must lie in [0, {len(row.players) - 1!r:.200}], got {member!r}")
-        # END VAL 199ada
+            raise ValueError(
+                f"GroupTable.replace: member must lie in [0, {len(row.players) - 1!r:.200}], got {member!r}"
+            )
+        # END VAL c05fa1
         # VAL: VAL_KEY_ABSENT(trajectory, mapping=row.players)
         if trajectory in row.players:
-            raise ValueError(f"replace: trajectory must not yet be a key of row.players, got {trajectory!r:.200}")
-        # END VAL 865da8
+            raise ValueError(
+                "GroupTable.replace: trajectory must not yet be a key of row.players, got "
+                f"{trajectory!r:.200}"
+            )
+        # END VAL e04251
         row.players[member] = trajectory
         row.replaced[member] += 1
 
@@ -87,8 +94,8 @@ class GroupTable:
         """Play the member no more. False when the group can no longer become complete without it."""
         # VAL: VAL_KEY_IN(group, mapping=self.open, error=UnknownId)
         if group not in self.open:
-            raise UnknownId(f"give_up: group must be a key of self.open, got {group!r:.200}")
-        # END VAL 07dada
+            raise UnknownId(f"GroupTable.give_up: group must be a key of self.open, got {group!r:.200}")
+        # END VAL 1a7e4b
         row = self.open[group]
         row.given_up.add(member)
         return len(row.players) - len(row.given_up) >= self.group_size
@@ -98,13 +105,17 @@ class GroupTable:
         the group."""
         # VAL: VAL_KEY_IN(group, mapping=self.open, error=UnknownId)
         if group not in self.open:
-            raise UnknownId(f"finish_member: group must be a key of self.open, got {group!r:.200}")
-        # END VAL bdc1da
+            raise UnknownId(
+                f"GroupTable.finish_member: group must be a key of self.open, got {group!r:.200}"
+            )
+        # END VAL b41255
         row = self.open[group]
         # VAL: VAL_KEY_ABSENT(member, mapping=row.done, error=IllegalTransition)
         if member in row.done:
-            raise IllegalTransition(f"finish_member: member must not yet be a key of row.done, got {member!r:.200}")
-        # END VAL 68a4b2
+            raise IllegalTransition(
+                f"GroupTable.finish_member: member must not yet be a key of row.done, got {member!r:.200}"
+            )
+        # END VAL 085eee
         row.done[member] = reward
         row.newest = max(row.newest, newest, oldest)
         row.oldest = oldest if row.oldest < 0 else min(row.oldest, oldest)
@@ -127,20 +138,20 @@ class GroupTable:
         """Move these complete groups into training; returns their members in order."""
         # VAL: VAL_NON_EMPTY(groups)
         if len(groups) == 0:
-            raise ValueError(f"take: groups must not be empty, got {groups!r:.200}")
-        # END VAL 094c6e
+            raise ValueError(f"GroupTable.take: groups must not be empty, got {groups!r:.200}")
+        # END VAL 88c3e0
         # VAL: VAL_NO_DUPLICATES(groups)
         if len(set(groups)) != len(groups):
-            raise ValueError(f"take: groups must not contain duplicates, got {groups!r:.200}")
-        # END VAL 09be75
+            raise ValueError(f"GroupTable.take: groups must not contain duplicates, got {groups!r:.200}")
+        # END VAL 714cad
         # VAL: VAL_SUBSET(groups, of=self.complete)
         _extra = sorted(set(groups) - set(self.complete), key=repr)
         if _extra:
             raise ValueError(
-                f"take: groups must be a subset of self.complete, but has {_extra!r:.200} outside "
-                f"{self.complete!r:.200}"
+                f"GroupTable.take: groups must be a subset of self.complete, but has {_extra!r:.200} "
+                f"outside {self.complete!r:.200}"
             )
-        # END VAL 349ef4
+        # END VAL 4dbd59
         self.changes += 1
         for group in groups:
             self.training[group] = self.complete.pop(group)
@@ -176,10 +187,10 @@ class GroupTable:
         # VAL: VAL_NOT_NONE(dropped, error=UnknownId, about=group) - the group is neither open nor complete
         if dropped is None:
             raise UnknownId(
-                f"drop: dropped must not be None, got {dropped} (group={group!r:.200}) - the group is "
-                "neither open nor complete"
+                f"GroupTable.drop: dropped must not be None, got {dropped} (group={group!r:.200}) - the "
+                "group is neither open nor complete"
             )
-        # END VAL 61bd47
+        # END VAL 87a1a5
         self._unfile(dropped)
         self.changes += 1
         return dropped

@@ -34,8 +34,10 @@ class Budget:
         self._count(now)
         # VAL: VAL_FLOAT_RANGE(self.stock, min=1.0 - _ROUNDING)
         if not self.stock >= 1.0 - _ROUNDING:
-            raise ValueError(f"spend: self.stock must lie in [{1.0 - _ROUNDING!r:.200}, inf), got {self.stock!r}")
-        # END VAL 408a54
+            raise ValueError(
+                f"Budget.spend: self.stock must lie in [{1.0 - _ROUNDING!r:.200}, inf), got {self.stock!r}"
+            )
+        # END VAL 075b0f
         self.stock = max(0.0, self.stock - 1.0)
 
     def next_at(self, now: float) -> float:

@@ -253,8 +253,8 @@ class Control:
         """Begin the end of the run: no more work; what is trained is saved; then `Finish`. Only once."""
         # VAL: VAL_NON_EMPTY(reason)
         if len(reason) == 0:
-            raise ValueError(f"end: reason must not be empty, got {reason!r:.200}")
-        # END VAL b4d1b4
+            raise ValueError(f"Control.end: reason must not be empty, got {reason!r:.200}")
+        # END VAL 749d51
         if self.stopping:
             return
         self.stopping, self._ok, self._reason = True, ok, reason

@@ -72,8 +72,8 @@ class Dispatcher:
         `version` (D-15). Returns the trajectories that have no token left to ask for: their turn or context is full."""
         # VAL: VAL_INT_RANGE(version, min=-1)
         if not version >= -1:
-            raise ValueError(f"dispatch: version must be at least -1, got {version!r}")
-        # END VAL a4d12c
+            raise ValueError(f"Dispatcher.dispatch: version must be at least -1, got {version!r}")
+        # END VAL b9bf4c
         full: list[Trajectory] = []
         if not self.queued or not self.loads.open_ranks:
             return full

@@ -34,19 +34,20 @@ class Leases:
         """Give every device to `holder`, all or none. Raises IllegalTransition when one is held by another."""
         # VAL: VAL_NON_EMPTY(devices)
         if len(devices) == 0:
-            raise ValueError(f"grant: devices must not be empty, got {devices!r:.200}")
-        # END VAL 2ed405
+            raise ValueError(f"Leases.grant: devices must not be empty, got {devices!r:.200}")
+        # END VAL e13049
         # VAL: VAL_NON_EMPTY(holder)
         if len(holder) == 0:
-            raise ValueError(f"grant: holder must not be empty, got {holder!r:.200}")
-        # END VAL 408d69
+            raise ValueError(f"Leases.grant: holder must not be empty, got {holder!r:.200}")
+        # END VAL 5ca3c9
         taken = sorted(device for device in devices if self.holders.get(device, holder) != holder)
         # VAL: VAL_LENGTH(taken, max=0, error=IllegalTransition) - a device has one holder
         if len(taken) != 0:
             raise IllegalTransition(
-                f"grant: taken must have no elements, got {len(taken)!r}: {taken!r:.200} - a device has one holder"
+                f"Leases.grant: taken must have no elements, got {len(taken)!r}: {taken!r:.200} - a device "
+                "has one holder"
             )
-        # END VAL e0af8c
+        # END VAL 4456f6
         fresh = tuple(device for device in devices if device not in self.holders)
         for device in fresh:
             self.holders[device] = holder
@@ -58,8 +59,8 @@ class Leases:
         """End all leases of `holder`; returns its devices. The holder has reported its memory released, or is dead."""
         # VAL: VAL_NON_EMPTY(holder)
         if len(holder) == 0:
-            raise ValueError(f"give_back: holder must not be empty, got {holder!r:.200}")
-        # END VAL bb9f76
+            raise ValueError(f"Leases.give_back: holder must not be empty, got {holder!r:.200}")
+        # END VAL d71b07
         mine = tuple(sorted(self._devices.pop(holder, ())))
         for device in mine:
             del self.holders[device]

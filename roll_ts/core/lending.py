@@ -54,10 +54,10 @@ class Lending:
         # VAL: VAL_EMPTY(unknown, error=IllegalTransition) - only ranks that are lent, or drain for it, are called back
         if len(unknown) != 0:
             raise IllegalTransition(
-                f"recall: unknown must be empty, got {unknown!r:.200} - only ranks that are lent, or drain "
-                "for it, are called back"
+                f"Lending.recall: unknown must be empty, got {unknown!r:.200} - only ranks that are lent, "
+                "or drain for it, are called back"
             )
-        # END VAL 4152c6
+        # END VAL b87a36
         for rank in ranks:
             self.held.discard(rank)
             if self.ranks.get(rank).state is S.DRAINING:

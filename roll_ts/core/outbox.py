@@ -79,8 +79,8 @@ class Outbox:
         """Have `overdue_alarms` return (what, which) once the time is `at`. Returns a ticket for `drop_alarm`."""
         # VAL: VAL_NON_EMPTY(what)
         if len(what) == 0:
-            raise ValueError(f"set_alarm: what must not be empty, got {what!r:.200}")
-        # END VAL 688471
+            raise ValueError(f"Outbox.set_alarm: what must not be empty, got {what!r:.200}")
+        # END VAL c4430c
         ticket = self._next_alarm
         self._next_alarm += 1
         self._alarm[ticket] = (what, which)

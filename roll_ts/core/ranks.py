@@ -82,16 +82,18 @@ class RankTable:
         """The row of `rank`. Raises UnknownId."""
         # VAL: VAL_INT_RANGE(rank, min=0, max=len(self.rows) - 1, error=UnknownId)
         if not 0 <= rank <= len(self.rows) - 1:
-            raise UnknownId(f"get: rank must lie in [0, {len(self.rows) - 1!r:.200}], got {rank!r}")
-        # END VAL 76dccd
+            raise UnknownId(
+                f"RankTable.get: rank must lie in [0, {len(self.rows) - 1!r:.200}], got {rank!r}"
+            )
+        # END VAL 40426f
         return self.rows[rank]
 
     def in_state(self, *states: RankState) -> tuple[int, ...]:
         """Ids of the ranks in any of `states`, in order."""
         # VAL: VAL_NON_EMPTY(states)
         if len(states) == 0:
-            raise ValueError(f"in_state: states must not be empty, got {states!r:.200}")
-        # END VAL 28ca99
+            raise ValueError(f"RankTable.in_state: states must not be empty, got {states!r:.200}")
+        # END VAL 06c884
         if len(states) == 1:
             return tuple(self._by_state[states[0]])
         return tuple(heapq.merge(*(self._by_state[state] for state in set(states))))
@@ -112,10 +114,10 @@ class RankTable:
         _allowed = TRANSITIONS.get(row.state, ())
         if state not in _allowed:
             raise IllegalTransition(
-                f"move: row.state must not change from {row.state!r:.200} to {state!r:.200}; TRANSITIONS "
-                f"allows {_allowed!r:.200}"
+                f"RankTable.move: row.state must not change from {row.state!r:.200} to {state!r:.200}; "
+                f"TRANSITIONS allows {_allowed!r:.200}"
             )
-        # END VAL 2ba112
+        # END VAL cfdae7
         old, row.state, row.epoch = row.state, state, self.epoch
         self.moves += 1
         leaving = self._by_state[old]
@@ -133,45 +135,50 @@ class RankTable:
         """
         # VAL: VAL_NON_EMPTY(devices)
         if len(devices) == 0:
-            raise ValueError(f"begin_shrink: devices must not be empty, got {devices!r:.200}")
-        # END VAL d5ded3
+            raise ValueError(f"RankTable.begin_shrink: devices must not be empty, got {devices!r:.200}")
+        # END VAL 06bd58
         # VAL: VAL_NO_DUPLICATES(devices)
         if len(set(devices)) != len(devices):
-            raise ValueError(f"begin_shrink: devices must not contain duplicates, got {devices!r:.200}")
-        # END VAL 0e9505
+            raise ValueError(
+                f"RankTable.begin_shrink: devices must not contain duplicates, got {devices!r:.200}"
+            )
+        # END VAL c20271
         known = {device for own in self.layout.ranks for device in own}
         # VAL: VAL_SUBSET(devices, of=known)
         _extra = sorted(set(devices) - set(known), key=repr)
         if _extra:
             raise ValueError(
-                f"begin_shrink: devices must be a subset of known, but has {_extra!r:.200} outside {known!r:.200}"
+                f"RankTable.begin_shrink: devices must be a subset of known, but has {_extra!r:.200} "
+                f"outside {known!r:.200}"
             )
-        # END VAL 322e88
+        # END VAL 26b791
         ranks = self.layout.ranks_on(devices)
         whole = {device for rank in ranks for device in self.layout.ranks[rank]}
         # VAL: VAL_SUBSET(whole, of=devices) - a rank is lent with all its devices or not at all
         _extra = sorted(set(whole) - set(devices), key=repr)
         if _extra:
             raise ValueError(
-                f"begin_shrink: whole must be a subset of devices, but has {_extra!r:.200} outside "
-                f"{devices!r:.200} - a rank is lent with all its devices or not at all"
+                f"RankTable.begin_shrink: whole must be a subset of devices, but has {_extra!r:.200} "
+                f"outside {devices!r:.200} - a rank is lent with all its devices or not at all"
             )
-        # END VAL d6b4be
+        # END VAL e61767
         for rank in ranks:
             state = self.rows[rank].state
             # VAL: VAL_STATE_IN(state, (S.ACTIVE,), error=IllegalTransition)
             if state not in (S.ACTIVE,):
                 raise IllegalTransition(
-                    f"begin_shrink: state must be in one of the states {((S.ACTIVE,))!r:.200}, got {state!r:.200}"
+                    f"RankTable.begin_shrink: state must be in one of the states {((S.ACTIVE,))!r:.200}, got "
+                    f"{state!r:.200}"
                 )
-            # END VAL a4970d
+            # END VAL 35f5ff
         staying = sum(rank not in ranks for rank in self.in_state(S.ACTIVE))
         # VAL: VAL_INT_RANGE(staying, min=0 if may_empty else 1, error=IllegalTransition)
         if not staying >= (0 if may_empty else 1):
             raise IllegalTransition(
-                f"begin_shrink: staying must be at least {(0 if may_empty else 1)!r:.200}, got {staying!r}"
+                f"RankTable.begin_shrink: staying must be at least {(0 if may_empty else 1)!r:.200}, got "
+                f"{staying!r}"
             )
-        # END VAL 8c27cd
+        # END VAL 87a854
         for rank in ranks:
             self.move(rank, S.DRAINING)
         # AST: AST_POSTCONDITION(len(ranks) > 0)
@@ -186,16 +193,19 @@ class RankTable:
         """
         # VAL: VAL_NO_DUPLICATES(ranks)
         if len(set(ranks)) != len(ranks):
-            raise ValueError(f"begin_expand: ranks must not contain duplicates, got {ranks!r:.200}")
-        # END VAL d6e7c3
+            raise ValueError(
+                f"RankTable.begin_expand: ranks must not contain duplicates, got {ranks!r:.200}"
+            )
+        # END VAL 96f707
         for rank in ranks:
             state = self.get(rank).state
             # VAL: VAL_STATE_IN(state, (S.LENT, S.EMPTY), error=IllegalTransition)
             if state not in (S.LENT, S.EMPTY):
                 raise IllegalTransition(
-                    f"begin_expand: state must be in one of the states {((S.LENT, S.EMPTY))!r:.200}, got {state!r:.200}"
+                    f"RankTable.begin_expand: state must be in one of the states {((S.LENT, S.EMPTY))!r:.200}, "
+                    f"got {state!r:.200}"
                 )
-            # END VAL a4c0de
+            # END VAL a0277b
         for rank in ranks:
             self.move(rank, S.LOADING)
 
@@ -205,12 +215,12 @@ class RankTable:
         # VAL: VAL_STATE_IN(row.state, (S.LOADING, S.SYNCING), error=IllegalTransition)
         if row.state not in (S.LOADING, S.SYNCING):
             raise IllegalTransition(
-                f"prove: row.state must be in one of the states {((S.LOADING, S.SYNCING))!r:.200}, got "
-                f"{row.state!r:.200}"
+                "RankTable.prove: row.state must be in one of the states "
+                f"{((S.LOADING, S.SYNCING))!r:.200}, got {row.state!r:.200}"
             )
-        # END VAL abb155
+        # END VAL 1dace8
         # VAL: VAL_INT_RANGE(version, min=0)
         if not version >= 0:
-            raise ValueError(f"prove: version must be at least 0, got {version!r}")
-        # END VAL 7e5c7e
+            raise ValueError(f"RankTable.prove: version must be at least 0, got {version!r}")
+        # END VAL 4358c2
         row.version = version

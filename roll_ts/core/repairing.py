@@ -58,8 +58,8 @@ class Repairing:
         """Kill the rank's process; the run goes on without it. Nothing for a rank that has none."""
         # VAL: VAL_NON_EMPTY(reason)
         if len(reason) == 0:
-            raise ValueError(f"fence: reason must not be empty, got {reason!r:.200}")
-        # END VAL 75acf8
+            raise ValueError(f"Repairing.fence: reason must not be empty, got {reason!r:.200}")
+        # END VAL 15c71d
         row = self.ranks.get(rank)
         if row.state in (S.FENCED, S.QUARANTINED, S.FAILED):
             return

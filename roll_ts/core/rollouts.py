@@ -156,8 +156,8 @@ class Rollouts:
         """Start a round of greedy episodes; episode i plays seed `first_seed` + i."""
         # VAL: VAL_POSITIVE(episodes)
         if not episodes > 0:
-            raise ValueError(f"begin_evaluation: episodes must be positive, got {episodes!r}")
-        # END VAL eb9ce5
+            raise ValueError(f"Rollouts.begin_evaluation: episodes must be positive, got {episodes!r}")
+        # END VAL d0e846
         self.rounds.append(EvaluationRound(set(range(episodes))))
         for episode in range(episodes):
             self._start("eval", len(self.rounds) - 1, episode, first_seed + episode)
@@ -261,8 +261,10 @@ class Rollouts:
         """The trainer has a new version: groups with a member that can no longer be trained end at once (R17, D-8)."""
         # VAL: VAL_INT_RANGE(version, min=self.version)
         if not version >= self.version:
-            raise ValueError(f"drop_stale: version must be at least {self.version!r:.200}, got {version!r}")
-        # END VAL cf2117
+            raise ValueError(
+                f"Rollouts.drop_stale: version must be at least {self.version!r:.200}, got {version!r}"
+            )
+        # END VAL c4bbc7
         self.version = version
         for group in self.groups.older_than(version - self.ledger.allowed):
             ages = [group.oldest]
@@ -280,8 +282,10 @@ class Rollouts:
         longer exists, and the same numbers will mean other weights. Groups with such a token end (R16, R27)."""
         # VAL: VAL_INT_RANGE(version, min=0, max=self.version)
         if not 0 <= version <= self.version:
-            raise ValueError(f"roll_back: version must lie in [0, {self.version!r:.200}], got {version!r}")
-        # END VAL 7cd299
+            raise ValueError(
+                f"Rollouts.roll_back: version must lie in [0, {self.version!r:.200}], got {version!r}"
+            )
+        # END VAL 980cbc
         self.version = version
         for group in [*self.groups.open.values(), *self.groups.complete.values()]:
             playing = (self.trajectories.open.get(player) for player in group.players)
@@ -293,8 +297,8 @@ class Rollouts:
         """No more training groups: what is open is cancelled."""
         # VAL: VAL_NON_EMPTY(reason)
         if len(reason) == 0:
-            raise ValueError(f"close_training: reason must not be empty, got {reason!r:.200}")
-        # END VAL be38f2
+            raise ValueError(f"Rollouts.close_training: reason must not be empty, got {reason!r:.200}")
+        # END VAL e5149b
         self.admitting = False
         for group in [*self.groups.open, *self.groups.complete]:
             self._drop_group(group, reason)

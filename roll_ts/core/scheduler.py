@@ -89,8 +89,11 @@ class Scheduler:
         kind = type(event)
         # VAL: VAL_KEY_IN(kind, mapping=_TAKE, error=TypeError) - not an event of the alphabet
         if kind not in _TAKE:
-            raise TypeError(f"handle: kind must be a key of _TAKE, got {kind!r:.200} - not an event of the alphabet")
-        # END VAL 337b3e
+            raise TypeError(
+                f"Scheduler.handle: kind must be a key of _TAKE, got {kind!r:.200} - not an event of the "
+                "alphabet"
+            )
+        # END VAL 775900
         refuse_impossible(event, self.ranks, self.rollouts.trajectories)
         self.out.now = now
         if self.finished:
@@ -184,11 +187,12 @@ class Scheduler:
 
     def _started(self, event: a.TrajectoriesWanted) -> None:
         self.control.until = event.until
-        if self.settings.evaluation_episodes:
+        if self.settings.evaluation_episodes and not self.control.stopping:
             self.rollouts.begin_evaluation(self.settings.evaluation_episodes, self.settings.evaluation_seed)
 
     def _evaluation_wanted(self, event: a.EvaluationWanted) -> None:
-        self.rollouts.begin_evaluation(event.episodes, event.first_seed)
+        if not self.control.stopping:
+            self.rollouts.begin_evaluation(event.episodes, event.first_seed)
 
     def _user_stop(self, event: a.UserStop) -> None:
         self.control.stop()

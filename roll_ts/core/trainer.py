@@ -172,8 +172,8 @@ class Trainer:
         """Kill its processes so that nothing of them can be heard again."""
         # VAL: VAL_NON_EMPTY(reason)
         if len(reason) == 0:
-            raise ValueError(f"fence: reason must not be empty, got {reason!r:.200}")
-        # END VAL 75acf8
+            raise ValueError(f"Trainer.fence: reason must not be empty, got {reason!r:.200}")
+        # END VAL 21b91c
         if self.state in (T.ABSENT, T.FENCED, T.QUARANTINED):
             return
         self._forget_what_it_owes()

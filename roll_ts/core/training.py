@@ -69,6 +69,12 @@ class Training:
         something was done. Raises IllegalTransition for ranks that are not its own to lend, or not ACTIVE (R4)."""
         foreign = sorted(set(decision.lend) - self._shared)
         # VAL: VAL_EMPTY(foreign, error=IllegalTransition) - only ranks on the trainer's devices are lent to it
+        if len(foreign) != 0:
+            raise IllegalTransition(
+                f"Training.carry_out: foreign must be empty, got {foreign!r:.200} - only ranks on the "
+                "trainer's devices are lent to it"
+            )
+        # END VAL 65ffca
         if decision.lend:
             self.ranks.new_epoch()
             self.lending.lend(tuple(decision.lend), may_empty=not self.rollouts.unsettled)

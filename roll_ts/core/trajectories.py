@@ -124,8 +124,10 @@ class TrajectoryTable:
         """A new trajectory with an id that was never used."""
         # VAL: VAL_ONE_OF(kind, choices=("train", "eval"))
         if kind not in ("train", "eval"):
-            raise ValueError(f'start: kind must be one of ("train", "eval"), got {kind!r:.200}')
-        # END VAL 3df33d
+            raise ValueError(
+                f"TrajectoryTable.start: kind must be one of (\"train\", \"eval\"), got {kind!r:.200}"
+            )
+        # END VAL 2b1984
         trajectory = Trajectory(self._next_id, kind, group, member, seed, now)
         self._next_id += 1
         self.open[trajectory.id] = trajectory
@@ -136,8 +138,11 @@ class TrajectoryTable:
         """The open trajectory, or None when it is settled. Raises UnknownId for an id never given."""
         # VAL: VAL_INT_RANGE(trajectory, min=0, max=self._next_id - 1, error=UnknownId)
         if not 0 <= trajectory <= self._next_id - 1:
-            raise UnknownId(f"get: trajectory must lie in [0, {self._next_id - 1!r:.200}], got {trajectory!r}")
-        # END VAL 20965f
+            raise UnknownId(
+                f"TrajectoryTable.get: trajectory must lie in [0, {self._next_id - 1!r:.200}], got "
+                f"{trajectory!r}"
+            )
+        # END VAL c1b155
         return self.open.get(trajectory)
 
     def attempt_of(self, trajectory: Trajectory) -> Attempt | None:
@@ -149,10 +154,10 @@ class TrajectoryTable:
         # VAL: VAL_STATE_IN(trajectory.phase, (Phase.QUEUED,), error=IllegalTransition)
         if trajectory.phase not in (Phase.QUEUED,):
             raise IllegalTransition(
-                f"next_attempt: trajectory.phase must be in one of the states {((Phase.QUEUED,))!r:.200}, "
-                f"got {trajectory.phase!r:.200}"
+                "TrajectoryTable.next_attempt: trajectory.phase must be in one of the states "
+                f"{((Phase.QUEUED,))!r:.200}, got {trajectory.phase!r:.200}"
             )
-        # END VAL 0fb005
+        # END VAL b0b82a
         trajectory.tries += 1
         return AttemptId(trajectory.id, trajectory.turn, trajectory.tries)
 
@@ -161,9 +166,10 @@ class TrajectoryTable:
         # VAL: VAL_KEY_ABSENT(attempt.id, mapping=self.attempts, error=IllegalTransition)
         if attempt.id in self.attempts:
             raise IllegalTransition(
-                f"begin: attempt.id must not yet be a key of self.attempts, got {attempt.id!r:.200}"
+                "TrajectoryTable.begin: attempt.id must not yet be a key of self.attempts, got "
+                f"{attempt.id!r:.200}"
             )
-        # END VAL 566ba6
+        # END VAL 82e064
         self.attempts[attempt.id] = attempt
         self.by_rank[attempt.rank][attempt.id] = attempt
         self.open[attempt.id.trajectory].phase = Phase.GENERATING
@@ -173,8 +179,8 @@ class TrajectoryTable:
         None, counted as late, when the attempt is closed (R3)."""
         # VAL: VAL_NON_NEGATIVE(total)
         if not total >= 0:
-            raise ValueError(f"add_tokens: total must not be negative, got {total!r}")
-        # END VAL 9268fa
+            raise ValueError(f"TrajectoryTable.add_tokens: total must not be negative, got {total!r}")
+        # END VAL aac147
         attempt = self.attempts.get(attempt_id)
         if attempt is None:
             self.late_data += 1
@@ -190,8 +196,10 @@ class TrajectoryTable:
         """End the attempt; its tokens become a span of its trajectory, which is returned unless settled (R8)."""
         # VAL: VAL_KEY_IN(attempt.id, mapping=self.attempts, error=IllegalTransition)
         if attempt.id not in self.attempts:
-            raise IllegalTransition(f"close: attempt.id must be a key of self.attempts, got {attempt.id!r:.200}")
-        # END VAL 958875
+            raise IllegalTransition(
+                f"TrajectoryTable.close: attempt.id must be a key of self.attempts, got {attempt.id!r:.200}"
+            )
+        # END VAL b5380a
         del self.attempts[attempt.id]
         del self.by_rank[attempt.rank][attempt.id]
         trajectory = self.open.get(attempt.id.trajectory)
@@ -227,8 +235,11 @@ class TrajectoryTable:
         """Give the trajectory its one outcome (R13). Raises IllegalTransition when it has one."""
         # VAL: VAL_KEY_IN(trajectory.id, mapping=self.open, error=IllegalTransition)
         if trajectory.id not in self.open:
-            raise IllegalTransition(f"settle: trajectory.id must be a key of self.open, got {trajectory.id!r:.200}")
-        # END VAL aeb852
+            raise IllegalTransition(
+                "TrajectoryTable.settle: trajectory.id must be a key of self.open, got "
+                f"{trajectory.id!r:.200}"
+            )
+        # END VAL 343ebd
         trajectory.outcome, trajectory.phase = outcome, Phase.SETTLED
         del self.open[trajectory.id]
         self.open_of[trajectory.kind] -= 1

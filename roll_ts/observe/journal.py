@@ -265,9 +265,9 @@ def _check_entry(entry: Entry, now: float, ranks: int) -> None:
         raise ValueError(f"_check_entry: entry.t must lie in [{now!r:.200}, inf), got {entry.t!r} - time only goes on")
     # END VAL e6a02c
     # VAL: VAL_FINITE(entry.t)
-    if not math.isfinite(entry.t):
+    if not -math.inf < entry.t < math.inf:
         raise ValueError(f"_check_entry: entry.t must be finite, got {entry.t!r}")
-    # END VAL 9037a2
+    # END VAL 955e3f
     for message in (entry.event, *entry.commands):
         rank = getattr(message, "rank", 0)
         # VAL: VAL_RANK(rank, ranks) - the layout of line 1 has no other

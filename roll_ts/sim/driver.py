@@ -96,17 +96,17 @@ class Driver:
             # VAL: VAL_INT_RANGE(now, max=max_seconds, error=Stalled, about=self._unanswered())
             if not now <= max_seconds:
                 raise Stalled(
-                    f"run: now must be at most {max_seconds!r:.200}, got {now!r} "
+                    f"Driver.run: now must be at most {max_seconds!r:.200}, got {now!r} "
                     f"(self._unanswered()={self._unanswered()!r:.200})"
                 )
-            # END VAL ce734f
+            # END VAL 691f42
             # VAL: VAL_INT_RANGE(events, max=max_events, error=Stalled, about=self._unanswered())
             if not events <= max_events:
                 raise Stalled(
-                    f"run: events must be at most {max_events!r:.200}, got {events!r} "
+                    f"Driver.run: events must be at most {max_events!r:.200}, got {events!r} "
                     f"(self._unanswered()={self._unanswered()!r:.200})"
                 )
-            # END VAL f4bbda
+            # END VAL 0c5bbd
             happened = self.clock.step()
             # AST: AST_INVARIANT(happened, error=Stalled, about=(now, self._unanswered())) - nothing more will happen
             if not happened:

@@ -45,10 +45,10 @@ class Episodes:
         # VAL: VAL_KEY_IN(trajectory, mapping=self._plays, error=ContractBroken) - a trajectory begins with its reset
         if trajectory not in self._plays:
             raise ContractBroken(
-                f"play: trajectory must be a key of self._plays, got {trajectory!r:.200} - a trajectory "
-                "begins with its reset"
+                f"Episodes.play: trajectory must be a key of self._plays, got {trajectory!r:.200} - a "
+                "trajectory begins with its reset"
             )
-        # END VAL d7d39d
+        # END VAL 4087bb
         return self._plays[trajectory]
 
     def is_closed(self, trajectory: int) -> bool:
@@ -113,10 +113,10 @@ class Episodes:
         # ) - only what is stored can be carried
         if not 0 <= command.carried <= play.saved:
             raise ContractBroken(
-                f"request: command.carried must lie in [0, {play.saved!r:.200}], got {command.carried!r} "
-                f"(attempt={attempt!r:.200}) - only what is stored can be carried"
+                f"Episodes.request: command.carried must lie in [0, {play.saved!r:.200}], got "
+                f"{command.carried!r} (attempt={attempt!r:.200}) - only what is stored can be carried"
             )
-        # END VAL f7f8b2
+        # END VAL cc9a61
         self.regenerated += play.saved - command.carried
         play.generated -= play.saved - command.carried
         play.saved = play.carried = command.carried

@@ -67,10 +67,10 @@ class Fleet:
         # VAL: VAL_EMPTY(holders, error=ContractBroken) - the trainer has its devices for itself (R2)
         if len(holders) != 0:
             raise ContractBroken(
-                f"check_room_for_trainer: holders must be empty, got {holders!r:.200} - the trainer has "
-                "its devices for itself (R2)"
+                f"Fleet.check_room_for_trainer: holders must be empty, got {holders!r:.200} - the trainer "
+                "has its devices for itself (R2)"
             )
-        # END VAL 9479ac
+        # END VAL 8360a5
 
     def carry_out(self, command: a.Command, late: float, spoilt: bool) -> None:
         """Carry out a command to a rank or a weight group; `spoilt` answers are wrong on purpose."""

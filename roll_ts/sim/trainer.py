@@ -55,8 +55,8 @@ class Trainer:
         life = self.incarnation
         # VAL: VAL_NOT_NONE(life, error=ContractBroken)
         if life is None:
-            raise ContractBroken(f"ready: life must not be None, got {life}")
-        # END VAL 94df7c
+            raise ContractBroken(f"Trainer.ready: life must not be None, got {life}")
+        # END VAL 2f3729
         return a.TrainerReady(command=command, incarnation=life, version=self.version, digest=digest_of(self.version))
 
     def die(self) -> None:
@@ -71,11 +71,11 @@ class Trainer:
         # ) - a trajectory has one outcome
         if settled.trajectory in self._outcomes:
             raise ContractBroken(
-                "settle: settled.trajectory must not yet be a key of self._outcomes, got "
+                "Trainer.settle: settled.trajectory must not yet be a key of self._outcomes, got "
                 f"{settled.trajectory!r:.200} (settled.outcome={settled.outcome!r:.200}) - a trajectory "
                 "has one outcome"
             )
-        # END VAL d29e03
+        # END VAL 53d8e7
         self._outcomes[settled.trajectory] = settled.outcome
 
     def carry_out(self, command: a.Train | a.Checkpoint | a.ReleaseTrainer) -> tuple[float, Callable[[], a.Event]]:

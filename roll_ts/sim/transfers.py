@@ -42,19 +42,23 @@ class Transfers:
         # VAL: VAL_KEY_ABSENT(epoch, mapping=self._groups, error=ContractBroken) - an epoch has one group
         if epoch in self._groups:
             raise ContractBroken(
-                f"form: epoch must not yet be a key of self._groups, got {epoch!r:.200} - an epoch has one group"
+                f"Transfers.form: epoch must not yet be a key of self._groups, got {epoch!r:.200} - an "
+                "epoch has one group"
             )
-        # END VAL 4c8ed6
+        # END VAL 5497f4
         # VAL: VAL_NON_EMPTY(members, error=ContractBroken, about=epoch)
         if len(members) == 0:
-            raise ContractBroken(f"form: members must not be empty, got {members!r:.200} (epoch={epoch!r:.200})")
-        # END VAL d6565e
+            raise ContractBroken(
+                f"Transfers.form: members must not be empty, got {members!r:.200} (epoch={epoch!r:.200})"
+            )
+        # END VAL 997eef
         # VAL: VAL_NO_DUPLICATES(members, error=ContractBroken, about=epoch)
         if len(set(members)) != len(members):
             raise ContractBroken(
-                f"form: members must not contain duplicates, got {members!r:.200} (epoch={epoch!r:.200})"
+                f"Transfers.form: members must not contain duplicates, got {members!r:.200} "
+                f"(epoch={epoch!r:.200})"
             )
-        # END VAL cf9874
+        # END VAL c86308
         self._groups[epoch] = WeightGroup(epoch, members)
 
     def join(self, epoch: int, who: int, then: Callable[[float | None], None]) -> None:
@@ -63,24 +67,25 @@ class Transfers:
         # VAL: VAL_KEY_IN(epoch, mapping=self._groups, error=ContractBroken, about=who) - the epoch has no group
         if epoch not in self._groups:
             raise ContractBroken(
-                f"join: epoch must be a key of self._groups, got {epoch!r:.200} (who={who!r:.200}) - the "
-                "epoch has no group"
+                f"Transfers.join: epoch must be a key of self._groups, got {epoch!r:.200} "
+                f"(who={who!r:.200}) - the epoch has no group"
             )
-        # END VAL 23518e
+        # END VAL d4c808
         group = self._groups[epoch]
         # VAL: VAL_ONE_OF(who, (TRAINER, *group.members), error=ContractBroken, about=epoch) - only its members join
         if who not in (TRAINER, *group.members):
             raise ContractBroken(
-                f"join: who must be one of {((TRAINER, *group.members))!r:.200}, got {who!r:.200} "
-                f"(epoch={epoch!r:.200}) - only its members join"
+                f"Transfers.join: who must be one of {((TRAINER, *group.members))!r:.200}, got "
+                f"{who!r:.200} (epoch={epoch!r:.200}) - only its members join"
             )
-        # END VAL 58c1e1
+        # END VAL 19e3dc
         # VAL: VAL_KEY_ABSENT(who, mapping=group.joined, error=ContractBroken, about=epoch) - once
         if who in group.joined:
             raise ContractBroken(
-                f"join: who must not yet be a key of group.joined, got {who!r:.200} (epoch={epoch!r:.200}) - once"
+                f"Transfers.join: who must not yet be a key of group.joined, got {who!r:.200} "
+                f"(epoch={epoch!r:.200}) - once"
             )
-        # END VAL 583248
+        # END VAL dade4b
         group.joined[who] = then
         if group.broken:
             self.clock.after(0.0, lambda: then(None))
