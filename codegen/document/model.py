@@ -290,7 +290,7 @@ class StepRow:
     status: str
     commit: str
     line: int
-    names: int = 0
+    names: int | None = None
 
 
 @dataclass(frozen=True)
@@ -315,7 +315,7 @@ class Step:
     row_line: int
     line: int
     line_end: int
-    names: int = 0
+    names: int | None = None
 
     @property
     def folded(self) -> bool:

@@ -45,7 +45,7 @@ def read_step_rows(outline: Outline, path: Path, problems: list[Finding]) -> tup
                 status,
                 _blank(commit),
                 row.line,
-                next(iter(_numbers(names)), 0),
+                next(iter(_numbers(names)), None),
             )
         )
     return tuple(found)
@@ -154,7 +154,7 @@ def _step(outline: Outline, number: int, row: StepRow | None, heading: HeadingBl
         row_line=row.line if row else 0,
         line=heading.line if heading else 0,
         line_end=outline.end(heading) if heading else 0,
-        names=row.names if row else 0,
+        names=row.names if row else None,
     )
 
 

@@ -36,10 +36,10 @@ def check_steps(document: Document, references: References) -> Iterator[Finding]
 
 def _shape(document: Document, step: Step) -> Iterator[Finding]:
     if step.folded:
-        if not step.methods or step.status not in ("DONE", "STALE"):
+        if step.status not in ("DONE", "STALE") or (step.names is None and not step.methods):
             message = f"Step {step.number} has a row and no heading, and the record has no name of it"
             yield finding(document, step.row_line, "PLAN010", message, f"Add `### Step {step.number}: {step.title}`.")
-        elif step.names and _recorded_names(document, step) != step.names:
+        elif step.names is not None and _recorded_names(document, step) != step.names:
             message = (
                 f"Step {step.number} had {step.names} names, the record has {_recorded_names(document, step)} of it"
             )
