@@ -202,9 +202,12 @@ def status_text(item: Progress, methods: bool = False) -> str:
     counts = ", ".join(f"{n} {word}" for word, n in sorted(item.counts.items()) if word != "DONE")
     lines = [
         f"{item.id} {item.version} ({item.status}): {item.title}",
-        f"  methods {item.counts.get('DONE', 0)}/{total} DONE{', ' + counts if counts else ''}; "
-        f"steps {done_steps}/{len(item.steps)} DONE",
     ]
+    if item.adopted:
+        lines.append(f"  {item.adopted} names adopted: their code was there before the document")
+    if item.steps or not item.adopted:
+        methods = f"{item.counts.get('DONE', 0)}/{total} DONE{', ' + counts if counts else ''}"
+        lines.append(f"  methods {methods}; steps {done_steps}/{len(item.steps)} DONE")
     lines += [f"  {s.id:<6} {s.done:>3}/{s.entries:<3} {s.title}" for s in item.sections]
     for step in item.steps:
         waits = f"  waits for {', '.join(map(str, step.waits_for))}" if step.waits_for else ""
@@ -222,6 +225,6 @@ def status_text(item: Progress, methods: bool = False) -> str:
         others = [number for number in item.ready if number != item.next]
         ready = f"; also ready: {', '.join(map(str, others))}" if others else ""
         lines.append(f"  next: Step {item.next}: {titles[item.next]}{ready}")
-    elif item.done:
+    elif item.done and item.steps:
         lines.append("  all steps are DONE")
     return "".join(f"{line}\n" for line in lines)

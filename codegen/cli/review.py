@@ -30,7 +30,7 @@ def register(subparsers: argparse._SubParsersAction) -> None:
         action = actions.add_parser(name, help=help_text)
         if ids:
             action.add_argument("ids", nargs=ids, metavar="ID", help="D-3, 1.2, 5.2.4; 5.2 or 3 stand for all below")
-        action.add_argument("--document", metavar="DOC", help="path or id (default: the only one)")
+        action.add_argument("--doc", metavar="DOC", help="path or id (default: the only one)")
         action.set_defaults(run=run)
         return action
 
@@ -47,7 +47,7 @@ def register(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _path(args: argparse.Namespace) -> Path:
-    return chosen([args.document] if args.document else [], project_root(Path.cwd()), one=True)[0]
+    return chosen([args.doc] if args.doc else [], project_root(Path.cwd()), one=True)[0]
 
 
 def run_next(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from codegen.cli.common import chosen, today
+from codegen.cli.common import chosen, shown, today
 from codegen.diagnostics import UsageError
 from codegen.document.compare import Change, compare, summary
 from codegen.document.edit import add_history_row, set_front_field
@@ -78,7 +78,8 @@ def run_impact(args: argparse.Namespace) -> int:
         print()
         return 0
     for item in affected:
-        print(f"{item.path or document.path}:{item.line}: {item.kind} {item.id} {item.title} ({item.why})")
+        path = shown(Path(item.path)) if item.path else document.path
+        print(f"{path}:{item.line}: {item.kind} {item.id} {item.title} ({item.why})")
     print(f"{len(affected) or 'nothing'} depend{'s' * (len(affected) < 2)} on {args.id}", file=sys.stderr)
     return 0
 

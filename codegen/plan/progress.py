@@ -51,7 +51,10 @@ class SectionProgress:
 
 @dataclass(frozen=True)
 class Progress:
-    """A document's state. `ready` steps may start now; `next` is the first of them or the one in progress."""
+    """A document's state. `ready` steps may start now; `next` is the first of them or the one in progress.
+
+    `adopted` counts the names whose code was there before the document.
+    """
 
     id: str
     title: str
@@ -65,6 +68,7 @@ class Progress:
     unplanned: tuple[str, ...]
     unreviewed: tuple[str, ...]
     todos: tuple[str, ...]
+    adopted: int = 0
 
     @property
     def counts(self) -> dict[str, int]:
@@ -100,6 +104,7 @@ def progress(document: Document) -> Progress:
         next=next(iter([*in_progress, *ready]), None),
         unplanned=tuple(_shown(entry) for entry in unplanned(document)),
         unreviewed=tuple(subject.id for subject in unapproved(document)),
+        adopted=sum(status == "ADOPTED" for status in state.values()),
         todos=tuple(f"{todo.id}: {todo.text}" for todo in document.todos if not todo.done),
     )
 
