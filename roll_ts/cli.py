@@ -69,6 +69,12 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--json", action="store_true", help="print the reports as JSON")
     simulate.set_defaults(run=_simulate)
 
+    take_over = commands.add_parser("import-roll", help="make a configuration out of one of ROLL's, and check theirs")
+    take_over.add_argument("file", type=Path, metavar="FILE", help="YAML file of ROLL's agentic pipeline")
+    take_over.add_argument("-o", "--out", type=Path, help="write the configuration there; by default it is printed")
+    take_over.add_argument("--json", action="store_true", help="print configuration and findings as JSON")
+    take_over.set_defaults(run=_import_roll)
+
     for name, text, run in (
         ("report", "print the report of a run again", _report),
         ("replay", "feed a run's events to a fresh scheduler and compare its commands", _replay),
@@ -138,6 +144,28 @@ def _simulate(args: argparse.Namespace) -> int:
     print(json.dumps(comparison.to_json()) if args.json else comparison.text(_width()))
     print(f"written: {', '.join(map(str, files))}", file=sys.stderr)
     return 0 if comparison.ok else 1
+
+
+def _import_roll(args: argparse.Namespace) -> int:
+    from roll_ts.interop.from_roll import import_roll
+    from roll_ts.interop.roll_yaml import BadFile
+
+    try:
+        imported = import_roll(args.file)
+    except BadFile as error:
+        raise _Refused(str(error)) from None
+    if args.out is not None:
+        if args.out.exists():
+            raise _Refused(f"{args.out} exists: choose another file with --out, or remove it")
+        args.out.write_text(imported.text(args.file.name), encoding="utf-8")
+    if args.json:
+        findings = [dataclasses.asdict(finding) for finding in imported.findings]
+        print(json.dumps({"ok": imported.ok, "config": imported.config, "findings": findings}))
+    elif args.out is None:
+        print(imported.text(args.file.name), end="")
+    for finding in imported.findings:
+        print(finding, file=sys.stderr)
+    return 0 if imported.ok else 1
 
 
 def _report(args: argparse.Namespace) -> int:

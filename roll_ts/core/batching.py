@@ -60,9 +60,7 @@ class GroupTable:
         # END VAL a0c69a
         # VAL: VAL_KEY_ABSENT(group, mapping=self.open, error=IllegalTransition)
         if group in self.open:
-            raise IllegalTransition(
-                f"GroupTable.start: group must not yet be a key of self.open, got {group!r:.200}"
-            )
+            raise IllegalTransition(f"GroupTable.start: group must not yet be a key of self.open, got {group!r:.200}")
         # END VAL 19afde
         self.open[group] = Group(group, seed, list(players), replaced=[0] * len(players))
         return self.open[group]
@@ -83,8 +81,7 @@ class GroupTable:
         # VAL: VAL_KEY_ABSENT(trajectory, mapping=row.players)
         if trajectory in row.players:
             raise ValueError(
-                "GroupTable.replace: trajectory must not yet be a key of row.players, got "
-                f"{trajectory!r:.200}"
+                f"GroupTable.replace: trajectory must not yet be a key of row.players, got {trajectory!r:.200}"
             )
         # END VAL e04251
         row.players[member] = trajectory
@@ -105,9 +102,7 @@ class GroupTable:
         the group."""
         # VAL: VAL_KEY_IN(group, mapping=self.open, error=UnknownId)
         if group not in self.open:
-            raise UnknownId(
-                f"GroupTable.finish_member: group must be a key of self.open, got {group!r:.200}"
-            )
+            raise UnknownId(f"GroupTable.finish_member: group must be a key of self.open, got {group!r:.200}")
         # END VAL b41255
         row = self.open[group]
         # VAL: VAL_KEY_ABSENT(member, mapping=row.done, error=IllegalTransition)

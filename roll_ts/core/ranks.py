@@ -82,9 +82,7 @@ class RankTable:
         """The row of `rank`. Raises UnknownId."""
         # VAL: VAL_INT_RANGE(rank, min=0, max=len(self.rows) - 1, error=UnknownId)
         if not 0 <= rank <= len(self.rows) - 1:
-            raise UnknownId(
-                f"RankTable.get: rank must lie in [0, {len(self.rows) - 1!r:.200}], got {rank!r}"
-            )
+            raise UnknownId(f"RankTable.get: rank must lie in [0, {len(self.rows) - 1!r:.200}], got {rank!r}")
         # END VAL 40426f
         return self.rows[rank]
 
@@ -139,9 +137,7 @@ class RankTable:
         # END VAL 06bd58
         # VAL: VAL_NO_DUPLICATES(devices)
         if len(set(devices)) != len(devices):
-            raise ValueError(
-                f"RankTable.begin_shrink: devices must not contain duplicates, got {devices!r:.200}"
-            )
+            raise ValueError(f"RankTable.begin_shrink: devices must not contain duplicates, got {devices!r:.200}")
         # END VAL c20271
         known = {device for own in self.layout.ranks for device in own}
         # VAL: VAL_SUBSET(devices, of=known)
@@ -175,8 +171,7 @@ class RankTable:
         # VAL: VAL_INT_RANGE(staying, min=0 if may_empty else 1, error=IllegalTransition)
         if not staying >= (0 if may_empty else 1):
             raise IllegalTransition(
-                f"RankTable.begin_shrink: staying must be at least {(0 if may_empty else 1)!r:.200}, got "
-                f"{staying!r}"
+                f"RankTable.begin_shrink: staying must be at least {(0 if may_empty else 1)!r:.200}, got {staying!r}"
             )
         # END VAL 87a854
         for rank in ranks:
@@ -193,9 +188,7 @@ class RankTable:
         """
         # VAL: VAL_NO_DUPLICATES(ranks)
         if len(set(ranks)) != len(ranks):
-            raise ValueError(
-                f"RankTable.begin_expand: ranks must not contain duplicates, got {ranks!r:.200}"
-            )
+            raise ValueError(f"RankTable.begin_expand: ranks must not contain duplicates, got {ranks!r:.200}")
         # END VAL 96f707
         for rank in ranks:
             state = self.get(rank).state

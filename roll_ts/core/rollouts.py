@@ -261,9 +261,7 @@ class Rollouts:
         """The trainer has a new version: groups with a member that can no longer be trained end at once (R17, D-8)."""
         # VAL: VAL_INT_RANGE(version, min=self.version)
         if not version >= self.version:
-            raise ValueError(
-                f"Rollouts.drop_stale: version must be at least {self.version!r:.200}, got {version!r}"
-            )
+            raise ValueError(f"Rollouts.drop_stale: version must be at least {self.version!r:.200}, got {version!r}")
         # END VAL c4bbc7
         self.version = version
         for group in self.groups.older_than(version - self.ledger.allowed):
@@ -282,9 +280,7 @@ class Rollouts:
         longer exists, and the same numbers will mean other weights. Groups with such a token end (R16, R27)."""
         # VAL: VAL_INT_RANGE(version, min=0, max=self.version)
         if not 0 <= version <= self.version:
-            raise ValueError(
-                f"Rollouts.roll_back: version must lie in [0, {self.version!r:.200}], got {version!r}"
-            )
+            raise ValueError(f"Rollouts.roll_back: version must lie in [0, {self.version!r:.200}], got {version!r}")
         # END VAL 980cbc
         self.version = version
         for group in [*self.groups.open.values(), *self.groups.complete.values()]:

@@ -90,8 +90,7 @@ class Scheduler:
         # VAL: VAL_KEY_IN(kind, mapping=_TAKE, error=TypeError) - not an event of the alphabet
         if kind not in _TAKE:
             raise TypeError(
-                f"Scheduler.handle: kind must be a key of _TAKE, got {kind!r:.200} - not an event of the "
-                "alphabet"
+                f"Scheduler.handle: kind must be a key of _TAKE, got {kind!r:.200} - not an event of the alphabet"
             )
         # END VAL 775900
         refuse_impossible(event, self.ranks, self.rollouts.trajectories)

@@ -124,9 +124,7 @@ class TrajectoryTable:
         """A new trajectory with an id that was never used."""
         # VAL: VAL_ONE_OF(kind, choices=("train", "eval"))
         if kind not in ("train", "eval"):
-            raise ValueError(
-                f"TrajectoryTable.start: kind must be one of (\"train\", \"eval\"), got {kind!r:.200}"
-            )
+            raise ValueError(f'TrajectoryTable.start: kind must be one of ("train", "eval"), got {kind!r:.200}')
         # END VAL 2b1984
         trajectory = Trajectory(self._next_id, kind, group, member, seed, now)
         self._next_id += 1
@@ -139,8 +137,7 @@ class TrajectoryTable:
         # VAL: VAL_INT_RANGE(trajectory, min=0, max=self._next_id - 1, error=UnknownId)
         if not 0 <= trajectory <= self._next_id - 1:
             raise UnknownId(
-                f"TrajectoryTable.get: trajectory must lie in [0, {self._next_id - 1!r:.200}], got "
-                f"{trajectory!r}"
+                f"TrajectoryTable.get: trajectory must lie in [0, {self._next_id - 1!r:.200}], got {trajectory!r}"
             )
         # END VAL c1b155
         return self.open.get(trajectory)
@@ -166,8 +163,7 @@ class TrajectoryTable:
         # VAL: VAL_KEY_ABSENT(attempt.id, mapping=self.attempts, error=IllegalTransition)
         if attempt.id in self.attempts:
             raise IllegalTransition(
-                "TrajectoryTable.begin: attempt.id must not yet be a key of self.attempts, got "
-                f"{attempt.id!r:.200}"
+                f"TrajectoryTable.begin: attempt.id must not yet be a key of self.attempts, got {attempt.id!r:.200}"
             )
         # END VAL 82e064
         self.attempts[attempt.id] = attempt
@@ -236,8 +232,7 @@ class TrajectoryTable:
         # VAL: VAL_KEY_IN(trajectory.id, mapping=self.open, error=IllegalTransition)
         if trajectory.id not in self.open:
             raise IllegalTransition(
-                "TrajectoryTable.settle: trajectory.id must be a key of self.open, got "
-                f"{trajectory.id!r:.200}"
+                f"TrajectoryTable.settle: trajectory.id must be a key of self.open, got {trajectory.id!r:.200}"
             )
         # END VAL 343ebd
         trajectory.outcome, trajectory.phase = outcome, Phase.SETTLED

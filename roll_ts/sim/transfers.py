@@ -55,8 +55,7 @@ class Transfers:
         # VAL: VAL_NO_DUPLICATES(members, error=ContractBroken, about=epoch)
         if len(set(members)) != len(members):
             raise ContractBroken(
-                f"Transfers.form: members must not contain duplicates, got {members!r:.200} "
-                f"(epoch={epoch!r:.200})"
+                f"Transfers.form: members must not contain duplicates, got {members!r:.200} (epoch={epoch!r:.200})"
             )
         # END VAL c86308
         self._groups[epoch] = WeightGroup(epoch, members)

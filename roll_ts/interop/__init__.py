@@ -1,0 +1,1 @@
+"""Files of other frameworks, read into our own terms."""
