@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from codegen.expand.meaning.classes import last_word
-from codegen.expand.meaning.types import ONE_PASS, annotation_of, arguments_of, unwrapped
+from codegen.expand.meaning.types import ONE_PASS, arguments_of, declared_type, result_type, scope_at, unwrapped
 from codegen.expand.reading.places import Place
 from codegen.expand.reading.scopes import own_parameters
 from codegen.patterns import Bound, Pattern
@@ -141,7 +141,7 @@ def _shape(source: str, place: Place, of_result: bool) -> _Shape:
     """What the target's type annotation says about its elements. Only what the author declared counts: a key that
     happens to be a tuple is still one key."""
     function = place.function
-    if not source.isidentifier() or function is None:
+    if function is None:
         return _Shape()
     arguments = function.args
     star: dict[str, Each] = {arguments.vararg.arg: "items"} if arguments.vararg else {}
@@ -150,7 +150,9 @@ def _shape(source: str, place: Place, of_result: bool) -> _Shape:
     if source in star:
         inner_type = arguments.vararg if star[source] == "items" else arguments.kwarg
         return _Shape(star[source], element=inner_type.annotation if inner_type else None)
-    annotation = function.returns if of_result and source == "result" else annotation_of(source, function)
+    of_return = of_result and source == "result"
+    scope = scope_at(place.speaks_of or place.suite)
+    annotation = result_type(function) if of_return else declared_type(source, scope)
     if annotation is None:
         return _Shape()
     kind, optional = unwrapped(annotation)

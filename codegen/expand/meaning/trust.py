@@ -10,7 +10,7 @@ import ast
 from typing import Literal
 
 from codegen.expand.meaning.classes import last_word
-from codegen.expand.meaning.types import Scope, annotation_of, infer, members_of
+from codegen.expand.meaning.types import Scope, annotation_of, infer, members_of, result_type
 from codegen.expand.reading.parsing import Function
 from codegen.expand.reading.scopes import bound_in, own_parameters, parameters_of
 
@@ -28,7 +28,8 @@ def guard_of(source: str, scope: Scope, of_result: bool) -> Guard:
     if function is None:
         return "never"
     if of_result and source == "result":
-        return _of_type(function.returns) if function.returns is not None else "always"
+        returned = result_type(function)
+        return _of_type(returned) if returned is not None else "always"
     node = ast.parse(source.strip(), mode="eval").body
     kind = infer(node, scope)
     if kind is not None:

@@ -189,6 +189,27 @@ def _of_operation(node: ast.BinOp, scope: Scope, depth: int) -> ast.expr | None:
     return ast.Name("float") if names <= set(_NUMBERS) and not isinstance(node.op, ast.Pow) else None
 
 
+def result_type(function: Function) -> ast.expr | None:
+    """The declared type of what the function returns: for a generator of its return value, not of what it yields."""
+    if function.returns is None or not is_generator(function):
+        return function.returns
+    kind = unwrapped(function.returns)[0]
+    parts = arguments_of(kind) if kind is not None and last_word(kind) == "Generator" else []
+    return parts[2] if len(parts) == 3 else None
+
+
+def declared_type(source: str, scope: Scope) -> ast.expr | None:
+    """What the author declared of a name, or of an attribute of `self`."""
+    function = scope.function
+    if source.isidentifier():
+        return annotation_of(source, function) if function is not None else None
+    node = ast.parse(source.strip(), mode="eval").body
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        shape = shape_of(scope.tree, scope.suite, node.value.id)
+        return shape.annotations.get(node.attr) if shape is not None else None
+    return None
+
+
 def annotation_of(name: str, function: Function) -> ast.expr | None:
     """What the function's text says of a parameter or local variable."""
     for parameter in parameters_of(function):
