@@ -145,8 +145,8 @@ class Sessions:
         """An engine found `cached` of the `expected` tokens of a prefix that it should have kept."""
         # VAL: VAL_NON_NEGATIVE(cached)
         if not cached >= 0:
-            raise ValueError(f"heard: cached must not be negative, got {cached!r}")
-        # END VAL 6f9c2e
+            raise ValueError(f"Sessions.heard: cached must not be negative, got {cached!r}")
+        # END VAL 83fd11
         self._expected += expected
         self._found += min(expected, cached)
         self._turns += 1

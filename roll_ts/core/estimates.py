@@ -45,8 +45,8 @@ class Lengths:
         """One more length, of at least 1."""
         # VAL: VAL_FLOAT_RANGE(length, min=1.0)
         if not length >= 1.0:
-            raise ValueError(f"see: length must lie in [1.0, inf), got {length!r}")
-        # END VAL ec63af
+            raise ValueError(f"Lengths.see: length must lie in [1.0, inf), got {length!r}")
+        # END VAL 48d76e
         self.seen += 1
         self._weight += 1.0
         index = size_class(length)
@@ -62,8 +62,8 @@ class Lengths:
         """The length that `share` of those longer than `beyond` do not exceed; `beyond` itself when none was."""
         # VAL: VAL_FLOAT_RANGE(share, min=0.0, max=1.0)
         if not 0.0 <= share <= 1.0:
-            raise ValueError(f"quantile: share must lie in [0.0, 1.0], got {share!r}")
-        # END VAL af4ae5
+            raise ValueError(f"Lengths.quantile: share must lie in [0.0, 1.0], got {share!r}")
+        # END VAL 3cd9b1
         first = size_class(beyond) if beyond >= 1 else -1
         key = (first, share)
         answer = self._answers.get(key)
@@ -119,8 +119,8 @@ class Paces:
         """An episode of `turns` turns took `seconds`, the time that it was kept out not counted."""
         # VAL: VAL_POSITIVE(turns)
         if not turns > 0:
-            raise ValueError(f"see_episode: turns must be positive, got {turns!r}")
-        # END VAL 58bf3c
+            raise ValueError(f"Paces.see_episode: turns must be positive, got {turns!r}")
+        # END VAL 69ed16
         took = seconds / turns
         self.turn_seconds = took if self.turn_seconds is None else self.turn_seconds + 0.05 * (took - self.turn_seconds)
 

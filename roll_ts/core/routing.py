@@ -83,8 +83,8 @@ class Placement:
         load = self.loads[rank]
         # VAL: VAL_NON_NEGATIVE(capacity)
         if not capacity >= 0:
-            raise ValueError(f"open: capacity must not be negative, got {capacity!r}")
-        # END VAL c75ee1
+            raise ValueError(f"Placement.open: capacity must not be negative, got {capacity!r}")
+        # END VAL a04645
         self._unlist(load)
         self.open_ranks += not load.is_open
         load.is_open, load.version, load.kv_capacity = True, version, capacity
@@ -173,12 +173,12 @@ class Placement:
         go to the resident, then to the lower rank."""
         # VAL: VAL_POSITIVE(need_tokens)
         if not need_tokens > 0:
-            raise ValueError(f"choose: need_tokens must be positive, got {need_tokens!r}")
-        # END VAL 4a5383
+            raise ValueError(f"Placement.choose: need_tokens must be positive, got {need_tokens!r}")
+        # END VAL 939283
         # VAL: VAL_POSITIVE(prefix_worth_tokens)
         if not prefix_worth_tokens > 0:
-            raise ValueError(f"choose: prefix_worth_tokens must be positive, got {prefix_worth_tokens!r}")
-        # END VAL 8a938a
+            raise ValueError(f"Placement.choose: prefix_worth_tokens must be positive, got {prefix_worth_tokens!r}")
+        # END VAL fe8334
         limit = self.max_running if limit is None else limit
         best: tuple[float, int] | None = None
         away = 0.0

@@ -47,14 +47,14 @@ class StalenessLedger:
         free = self.room()
         # VAL: VAL_POSITIVE(free)
         if not free > 0:
-            raise ValueError(f"start: free must be positive, got {free!r}")
-        # END VAL 3b87f0
+            raise ValueError(f"StalenessLedger.start: free must be positive, got {free!r}")
+        # END VAL dadc94
         self.started += 1
 
     def too_old(self, oldest: int, version: int) -> bool:
         """Whether a sample whose oldest segment has version `oldest` (−1: no token yet) is untrainable at `version`."""
         # VAL: VAL_INT_RANGE(version, min=0)
         if not version >= 0:
-            raise ValueError(f"too_old: version must be at least 0, got {version!r}")
-        # END VAL fa41c1
+            raise ValueError(f"StalenessLedger.too_old: version must be at least 0, got {version!r}")
+        # END VAL 9c9e30
         return 0 <= oldest < version - self.allowed

@@ -114,12 +114,11 @@ def prepare_process(config: EngineConfig) -> dict[str, str]:
             )
         # END VAL e95a38
     # VAL: VAL_INT_RANGE(config.cores, min=0, max=(os.cpu_count() or 1) - 1, each=items)
+    _max = (os.cpu_count() or 1) - 1
     for _core in config.cores:
-        if not 0 <= _core <= (os.cpu_count() or 1) - 1:
-            raise ValueError(
-                f"prepare_process: config.cores must lie in [0, {(os.cpu_count() or 1) - 1!r:.200}], got {_core!r}"
-            )
-    # END VAL 89bafa
+        if not 0 <= _core <= _max:
+            raise ValueError(f"prepare_process: config.cores must lie in [0, {_max!r:.200}], got {_core!r}")
+    # END VAL a9b329
     os.environ.update(env)
     if pin:
         os.sched_setaffinity(0, config.cores)

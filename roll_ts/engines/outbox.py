@@ -50,8 +50,10 @@ class Outbox:
         repeated = sorted(i for i, times in Counter(ids).items() if times > 1 or i in self._seen)
         # VAL: VAL_EMPTY(repeated) - request ids are never reused
         if len(repeated) != 0:
-            raise ValueError(f"check_new: repeated must be empty, got {repeated!r:.200} - request ids are never reused")
-        # END VAL 5461e0
+            raise ValueError(
+                f"Outbox.check_new: repeated must be empty, got {repeated!r:.200} - request ids are never reused"
+            )
+        # END VAL 526cda
 
     def reserve(self, request_id: str) -> None:
         """Take an id out of circulation: it has no events, and no request may bear it."""

@@ -84,19 +84,19 @@ class VLLMCore:
         # ) - a prompt leaves room for a reply within max_model_len
         if not 1 <= len(prompt) <= self._config.max_model_len - 1:
             raise ValueError(
-                f"add: prompt must have 1 to {self._config.max_model_len - 1!r:.200} elements, got "
-                f"{len(prompt)!r}: {prompt!r:.200} (request.id={request.id!r:.200}) - a prompt leaves room "
-                "for a reply within max_model_len"
+                f"VLLMCore.add: prompt must have 1 to {self._config.max_model_len - 1!r:.200} elements, "
+                f"got {len(prompt)!r}: {prompt!r:.200} (request.id={request.id!r:.200}) - a prompt leaves "
+                "room for a reply within max_model_len"
             )
-        # END VAL 0810c3
+        # END VAL 9bdec0
         # VAL: VAL_INT_RANGE(prompt, min=0, max=self._vocabulary - 1, each=items, about=request.id)
         for _item in prompt:
             if not 0 <= _item <= self._vocabulary - 1:
                 raise ValueError(
-                    f"add: prompt must lie in [0, {self._vocabulary - 1!r:.200}], got {_item!r} "
+                    f"VLLMCore.add: prompt must lie in [0, {self._vocabulary - 1!r:.200}], got {_item!r} "
                     f"(request.id={request.id!r:.200})"
                 )
-        # END VAL eb5157
+        # END VAL aab2f7
         key = f"weights {self._cache_key}"
         if fresh:
             self._fresh_made += 1

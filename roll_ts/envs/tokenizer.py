@@ -64,8 +64,8 @@ class CharTokenizer:
         for token in ids:
             # VAL: VAL_INT_RANGE(token, min=0, max=len(self) - 1, error=IndexError)
             if not 0 <= token <= len(self) - 1:
-                raise IndexError(f"decode: token must lie in [0, {len(self) - 1!r:.200}], got {token!r}")
-            # END VAL bcaa79
+                raise IndexError(f"CharTokenizer.decode: token must lie in [0, {len(self) - 1!r:.200}], got {token!r}")
+            # END VAL 0d3181
             if token != self.eos_id:
                 text.append(self.alphabet[token - 1])
         return "".join(text)
@@ -109,10 +109,10 @@ class CharTokenizer:
         # VAL: VAL_EQUAL(kind, "WordLevel", about=path) - the file is no character tokenizer
         if kind != "WordLevel":
             raise ValueError(
-                f'load: kind must equal "WordLevel", got {kind!r:.200} (path={path!r:.200}) - the file '
-                "is no character tokenizer"
+                f'CharTokenizer.load: kind must equal "WordLevel", got {kind!r:.200} '
+                f"(path={path!r:.200}) - the file is no character tokenizer"
             )
-        # END VAL 132aec
+        # END VAL d2fd19
         vocab = sorted(model.get("vocab", {}).items(), key=lambda kv: kv[1])
         first, chars = vocab[:1], [text for text, _ in vocab[1:]]
         longer = [text for text in chars if len(text) != 1]
@@ -121,15 +121,15 @@ class CharTokenizer:
         # ), VAL_EMPTY(longer, about=path) - the file is no character tokenizer
         if first != [(EOS, 0)]:
             raise ValueError(
-                f"load: first must equal [(EOS, 0)] ({([(EOS, 0)])!r:.200}), got {first!r:.200} "
-                f"(path={path!r:.200}) - the file is no character tokenizer"
+                f"CharTokenizer.load: first must equal [(EOS, 0)] ({([(EOS, 0)])!r:.200}), got "
+                f"{first!r:.200} (path={path!r:.200}) - the file is no character tokenizer"
             )
         if len(longer) != 0:
             raise ValueError(
-                f"load: longer must be empty, got {longer!r:.200} (path={path!r:.200}) - the file is no "
-                "character tokenizer"
+                f"CharTokenizer.load: longer must be empty, got {longer!r:.200} (path={path!r:.200}) - the "
+                "file is no character tokenizer"
             )
-        # END VAL f6ef68
+        # END VAL bb94f0
         return cls("".join(chars))
 
 

@@ -52,8 +52,8 @@ class SampleStore:
         attempt = str(command.attempt)
         # VAL: VAL_KEY_ABSENT(attempt, mapping=self._open)
         if attempt in self._open:
-            raise ValueError(f"begin: attempt must not yet be a key of self._open, got {attempt!r:.200}")
-        # END VAL 8b9f4a
+            raise ValueError(f"SampleStore.begin: attempt must not yet be a key of self._open, got {attempt!r:.200}")
+        # END VAL 2e247a
         held = (stream.reply_from, len(stream.builder) - stream.reply_from)
         asked = (command.context_tokens, command.carried)
         # AST: AST_PRECONDITION(held == asked) - the scheduler counts what the store holds
@@ -72,14 +72,15 @@ class SampleStore:
         # VAL: VAL_EQUAL_LENGTH(tokens, logprobs)
         if len(tokens) != len(logprobs):
             raise ValueError(
-                f"extend: tokens must have as many elements as logprobs, got {len(tokens)!r} and {len(logprobs)!r}"
+                f"SampleStore.extend: tokens must have as many elements as logprobs, got {len(tokens)!r} "
+                f"and {len(logprobs)!r}"
             )
-        # END VAL 2748ed
+        # END VAL 29c01d
         key = str(attempt)
         # VAL: VAL_KEY_IN(key, mapping=self._open, error=KeyError)
         if key not in self._open:
-            raise KeyError(f"extend: key must be a key of self._open, got {key!r:.200}")
-        # END VAL d6db78
+            raise KeyError(f"SampleStore.extend: key must be a key of self._open, got {key!r:.200}")
+        # END VAL 33ff81
         version = self._open.pop(key) if last else self._open[key]
         stream = self._streams.get(attempt.trajectory)
         if stream is not None:
@@ -111,8 +112,8 @@ class SampleStore:
         """The settled trajectories of a batch, in its order."""
         # VAL: VAL_NON_EMPTY(batch)
         if len(batch) == 0:
-            raise ValueError(f"samples: batch must not be empty, got {batch!r:.200}")
-        # END VAL 53be97
+            raise ValueError(f"SampleStore.samples: batch must not be empty, got {batch!r:.200}")
+        # END VAL fb97dd
         samples = []
         for group, member, trajectory in batch:
             stream = self._streams[trajectory]
@@ -120,9 +121,10 @@ class SampleStore:
             # VAL: VAL_NOT_NONE(notice) - only a trajectory with an outcome is trained on
             if notice is None:
                 raise ValueError(
-                    f"samples: notice must not be None, got {notice} - only a trajectory with an outcome is trained on"
+                    f"SampleStore.samples: notice must not be None, got {notice} - only a trajectory with an "
+                    "outcome is trained on"
                 )
-            # END VAL 6aa038
+            # END VAL 189b01
             sample = stream.builder.finish(
                 group=str(group),
                 trajectory=str(trajectory),

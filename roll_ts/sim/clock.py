@@ -30,8 +30,10 @@ class Clock:
         """Call `happening` in `seconds`. Raises ValueError for a negative delay."""
         # VAL: VAL_NON_NEGATIVE(seconds) - nothing can happen in the past
         if not seconds >= 0:
-            raise ValueError(f"after: seconds must not be negative, got {seconds!r} - nothing can happen in the past")
-        # END VAL a3b6ff
+            raise ValueError(
+                f"Clock.after: seconds must not be negative, got {seconds!r} - nothing can happen in the past"
+            )
+        # END VAL 378a00
         return self.at(self.now + seconds, happening)
 
     def cancel(self, ticket: int) -> None:

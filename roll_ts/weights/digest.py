@@ -32,10 +32,10 @@ class Digester:
         # VAL: VAL_KEY_ABSENT(name, mapping=self._parts) - a tensor comes once in one set of weights
         if name in self._parts:
             raise ValueError(
-                f"add: name must not yet be a key of self._parts, got {name!r:.200} - a tensor comes once "
-                "in one set of weights"
+                f"Digester.add: name must not yet be a key of self._parts, got {name!r:.200} - a tensor "
+                "comes once in one set of weights"
             )
-        # END VAL cfe9ab
+        # END VAL 4a9ed5
         self._parts[name] = tensor_digest(name, tensor)
 
     def hexdigest(self) -> str:

@@ -50,10 +50,10 @@ class GroupSpec:
         # VAL: VAL_ONE_OF(member, self.members, about=self.epoch)
         if member not in self.members:
             raise ValueError(
-                f"rank: member must be one of {self.members!r:.200}, got {member!r:.200} "
+                f"GroupSpec.rank: member must be one of {self.members!r:.200}, got {member!r:.200} "
                 f"(self.epoch={self.epoch!r:.200})"
             )
-        # END VAL 7446fb
+        # END VAL d5ce43
         return self.members.index(member)
 
 
