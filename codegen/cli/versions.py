@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from codegen.cli.common import chosen, shown, today
+from codegen.constraints.links import shared_quantities
 from codegen.diagnostics import UsageError
 from codegen.document.compare import Change, compare, summary
 from codegen.document.edit import add_history_row, set_front_field
@@ -72,7 +73,9 @@ def _change(change: Change) -> str:
 def run_impact(args: argparse.Namespace) -> int:
     """List what depends on something."""
     document = read_document(_one(args.document))
-    affected = impact(document, args.id, project_of(document))
+    project = project_of(document)
+    alive = [each for each in [document, *project.others(document)] if each.front.status != "superseded"]
+    affected = impact(document, args.id, project, shared_quantities(alive))
     if args.json:
         json.dump([asdict(item) for item in affected], sys.stdout, indent=2, ensure_ascii=False)
         print()

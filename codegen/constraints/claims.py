@@ -102,16 +102,31 @@ def _line_of(document: Document, part: str, block: Item) -> int:
     return block.line
 
 
+def written_claims(documents: Sequence[Document], known: Quantities) -> tuple[list[Claim], list[Unread]]:
+    """The constraint lines of documents over full names, and the lines that say nothing."""
+    claims: list[Claim] = []
+    unread: list[Unread] = []
+    for document in documents:
+        for line in written(document):
+            try:
+                constraint = read_constraint(line.text)
+                tree = _resolved(constraint.tree, known)
+            except NotInLanguage as error:
+                unread.append(Unread(document, line.line, f"{line.owner}: {error}", False))
+            except Ambiguous as error:
+                unread.append(Unread(document, line.line, f"{line.owner}: {error}", True))
+            else:
+                names = tuple(dict.fromkeys(quantities(tree)))
+                claims.append(Claim(line.owner, constraint.text, tree, names, document, line.line, True))
+    return claims, unread
+
+
 class Claims:
     """The claims of some documents together; `unread` are the lines that could not be read."""
 
     def __init__(self, documents: Sequence[Document], library: Library) -> None:
         self.quantities = Quantities(documents)
-        self.claims: list[Claim] = []
-        self.unread: list[Unread] = []
-        for document in documents:
-            for line in written(document):
-                self._take(document, line)
+        self.claims, self.unread = written_claims(documents, self.quantities)
         for document in documents:
             for documented in documented_definitions(document)[0]:
                 for bound in bounds_of(documented, self.quantities, library):
@@ -119,18 +134,6 @@ class Claims:
                     tree, names = bound.constraint.tree, bound.constraint.names
                     self.claims.append(Claim(who, bound.text, tree, names, document, bound.line))
         self.claims += self._of_types()
-
-    def _take(self, document: Document, line: Written) -> None:
-        try:
-            constraint = read_constraint(line.text)
-            tree = _resolved(constraint.tree, self.quantities)
-        except NotInLanguage as error:
-            self.unread.append(Unread(document, line.line, f"{line.owner}: {error}", False))
-        except Ambiguous as error:
-            self.unread.append(Unread(document, line.line, f"{line.owner}: {error}", True))
-        else:
-            names = tuple(dict.fromkeys(quantities(tree)))
-            self.claims.append(Claim(line.owner, constraint.text, tree, names, document, line.line, True))
 
     def _of_types(self) -> Iterator[Claim]:
         for each in self.quantities.by_name.values():

@@ -22,7 +22,7 @@ from codegen.drift.signatures import dotted
 class Quantity:
     """A parameter or field. `domain` are the words it may be, if its type says so; `default` its default, if that is a
     number, a truth value or a word. `is_scalar` is False where its type says that it is none of the three. `line` is
-    that of its definition in the document."""
+    that of its definition in the document, `entry` the identity of its entry."""
 
     name: str
     is_field: bool
@@ -33,6 +33,7 @@ class Quantity:
     is_scalar: bool
     document: Document
     line: int
+    entry: str
 
 
 class Ambiguous(ValueError):
@@ -90,21 +91,28 @@ def quantities_of(documented: Documented, document: Document) -> Iterator[Quanti
             if each.annotation is not None:
                 line = documented.fence_line + each.line
                 name = f"{documented.full_name}.{each.name}"
-                yield _quantity(name, True, each.annotation, each.default, document, line)
+                yield _quantity(name, True, each.annotation, each.default, document, line, documented.entry.id)
         return
     for parameter in definition.parameters:
         if parameter.name not in ("self", "cls") and not parameter.kind.startswith("*"):
             name = f"{documented.full_name}.{parameter.name}"
-            yield _quantity(name, False, parameter.annotation, parameter.default, document, documented.line)
+            line, entry = documented.line, documented.entry.id
+            yield _quantity(name, False, parameter.annotation, parameter.default, document, line, entry)
 
 
 def _quantity(
-    name: str, is_field: bool, annotation: ast.expr | None, default: ast.expr | None, document: Document, line: int
+    name: str,
+    is_field: bool,
+    annotation: ast.expr | None,
+    default: ast.expr | None,
+    document: Document,
+    line: int,
+    entry: str,
 ) -> Quantity:
     kind, whole, domain = _type(annotation)
     value = literal(_plain(default)) if default is not None else None
     is_scalar = annotation is None or kind is not None
-    return Quantity(name, is_field, kind, whole, domain, value if is_scalar else None, is_scalar, document, line)
+    return Quantity(name, is_field, kind, whole, domain, value if is_scalar else None, is_scalar, document, line, entry)
 
 
 def _plain(default: ast.expr) -> ast.expr:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from codegen.diagnostics import UsageError
-from codegen.document.model import Document, Entry
+from codegen.document.model import Decision, Document, Entry
 from codegen.document.project import Project
 from codegen.document.reasons import Reasons, decision_name
 from codegen.document.references import References
@@ -33,9 +33,16 @@ class Affected:
     path: str = ""
 
 
-def impact(document: Document, ident: str, project: Project | None = None) -> list[Affected]:
+Shared = Mapping[str, Mapping[str, str]]
+"""Who shares a quantity with whom: `id:D-3` of a decision or goal, or the identity of an entry → the same of another →
+the quantity."""
+
+
+def impact(
+    document: Document, ident: str, project: Project | None = None, shared: Shared | None = None
+) -> list[Affected]:
     """What depends on `ident` (D-3, G-1, 5.2.4, 5.2, or a method's name): decisions, sections, methods, steps; with the
-    project, in its other documents too.
+    project, in its other documents too, and with `shared` through the quantities that constraints name.
 
     Raises UsageError when there is no such thing.
     """
@@ -45,9 +52,16 @@ def impact(document: Document, ident: str, project: Project | None = None) -> li
     graphs = {each.id: dependencies(each, references[each.id]) for each in documents}
     decisions, entries = _start(document, ident)
     distance = dict.fromkeys(decisions, 0)
-    found = _decisions(document, decisions, distance)
+    shared = shared or {}
+    found = _decisions(document, decisions, distance, shared)
     found += _sections(document, distance)
     reached: dict[str, tuple[int, str]] = dict.fromkeys(entries, (0, ""))
+    found += _elsewhere(documents, [f"{document.id}:{name}" for name in distance], distance, shared)
+    found += _elsewhere(documents, entries, dict.fromkeys(entries, 0), shared)
+    for name in distance:
+        for target, what in shared.get(f"{document.id}:{name}", {}).items():
+            if ":" not in target:
+                reached.setdefault(target, (distance[name] + 1, f"has `{what}`, which {name} constrains"))
     for each in documents:
         for name, entry in each.entry_by_id.items():
             why = _reason(each, entry, references[each.id], distance, document)
@@ -137,8 +151,30 @@ def _start(document: Document, ident: str) -> tuple[list[str], list[str]]:
     raise UsageError(f"{document.path}: there is no decision, goal, method or module {ident!r}")
 
 
-def _decisions(document: Document, asked: list[str], distance: dict[str, int]) -> list[Affected]:
-    """Decisions that speak of those asked about, and so on; `distance` takes them in."""
+def _elsewhere(
+    documents: Sequence[Document], names: Sequence[str], distance: Mapping[str, int], shared: Shared
+) -> Iterator[Affected]:
+    """Decisions and goals that constrain a quantity of what is asked about: of entries in all documents, of decisions
+    in the others (in the own one they are found with the decisions that speak of each other)."""
+    seen: set[str] = set()
+    for name in names:
+        own = documents[0].id if ":" in name else None
+        for target, what in shared.get(name, {}).items():
+            home, is_decision, ident = target.partition(":")
+            found = next((each for each in documents if is_decision and each.id == home), None)
+            if found is None or target in seen or (home == own and ident.startswith("D-")):
+                continue
+            seen.add(target)
+            far = distance[name.rpartition(":")[2]] + 1
+            item = found.decision_by_id.get(ident) or next((goal for goal in found.goals if goal.id == ident), None)
+            if item is not None:
+                title = item.title if isinstance(item, Decision) else item.text
+                path = "" if found is documents[0] else str(found.path)
+                yield Affected("decision", ident, title, item.line, f"constrains `{what}` too", far, path)
+
+
+def _decisions(document: Document, asked: list[str], distance: dict[str, int], shared: Shared) -> list[Affected]:
+    """Decisions that speak of those asked about or constrain the same quantity, and so on; `distance` takes them in."""
     found: list[Affected] = []
     queue = list(asked)
     for name in queue:
@@ -148,9 +184,12 @@ def _decisions(document: Document, asked: list[str], distance: dict[str, int]) -
             # `affects: D-5` says that D-5 depends on this one.
             source = document.decision_by_id.get(name)
             named_by = source is not None and decision.id in source.affects
-            if (name in named or named_by) and decision.id not in distance:
+            what = shared.get(f"{document.id}:{name}", {}).get(f"{document.id}:{decision.id}")
+            if (name in named or named_by or what) and decision.id not in distance:
                 distance[decision.id] = distance[name] + 1
                 why = f"named by {name}" if named_by else f"speaks of {name}"
+                if not named_by and name not in named:
+                    why = f"constrains `{what}`, like {name}"
                 found.append(
                     Affected("decision", decision.id, decision.title, decision.line, why, distance[decision.id])
                 )
