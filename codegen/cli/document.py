@@ -20,6 +20,7 @@ from codegen.document.parse import read_document
 from codegen.document.project import Project, project_of
 from codegen.document.references import References
 from codegen.document.store import write_document
+from codegen.document.versions import merge_sides
 
 
 def register(subparsers: argparse._SubParsersAction) -> None:
@@ -48,7 +49,7 @@ def run_lint(args: argparse.Namespace) -> int:
     paths = chosen(args.documents, root) if args.documents or not args.unmanaged else []
     documents = [read_document(path) for path in paths]
     if args.diff:
-        changes = [change for document in documents for change in difference(document, fix(document).text)]
+        changes = [change for document in documents for change in difference(document, _fixed(document).text)]
         sys.stdout.writelines(changes)
         return int(bool(changes))
     if args.fix:
@@ -109,8 +110,14 @@ def _names(finding: Finding, judged: list[Document]) -> bool:
     return any(f"({document.path}:" in finding.message for document in judged)
 
 
+def _fixed(document: Document) -> Document:
+    """The document repaired; only one with doubled numbers needs to know what was merged."""
+    doubled = any(each.code in ("DOC004", "DOC010", "REV003") for each in lint(document))
+    return fix(document, merge_sides(document.path) if doubled else ())
+
+
 def _mended(document: Document) -> Document:
-    mended = fix(document)
+    mended = _fixed(document)
     if mended.text != document.text:
         write_document(document.path, mended.text, document.text)
         print(f"{document.path}: mended", file=sys.stderr)

@@ -206,8 +206,8 @@ def status_text(item: Progress, methods: bool = False) -> str:
     if item.adopted:
         lines.append(f"  {item.adopted} names adopted: their code was there before the document")
     if item.steps or not item.adopted:
-        methods = f"{item.counts.get('DONE', 0)}/{total} DONE{', ' + counts if counts else ''}"
-        lines.append(f"  methods {methods}; steps {done_steps}/{len(item.steps)} DONE")
+        named = f"{item.counts.get('DONE', 0)}/{total} DONE{', ' + counts if counts else ''}"
+        lines.append(f"  methods {named}; steps {done_steps}/{len(item.steps)} DONE")
     lines += [f"  {s.id:<6} {s.done:>3}/{s.entries:<3} {s.title}" for s in item.sections]
     for step in item.steps:
         waits = f"  waits for {', '.join(map(str, step.waits_for))}" if step.waits_for else ""

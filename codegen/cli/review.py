@@ -17,6 +17,8 @@ from codegen.document.model import Document
 from codegen.document.parse import parse_document, read_document
 from codegen.document.review import Subject, record, select, subjects, withdrawn
 from codegen.document.store import update_document
+from codegen.document.versions import text_with
+from codegen.document.words import word_diff
 
 
 def register(subparsers: argparse._SubParsersAction) -> None:
@@ -87,16 +89,21 @@ def run_record(args: argparse.Namespace) -> int:
     path = _path(args)
     reviewer = args.reviewer or _reviewer()
     chosen_ids: list[str] = []
+    kept: list[Subject] = []
 
     def change(document: Document) -> str:
-        chosen_ids[:] = [subject.id for subject in select(document, args.ids)]
-        found = select(document, chosen_ids)
+        found = select(document, args.ids)
+        again = args.verdict == "APPROVED"
+        kept[:] = [subject for subject in found if again and subject.verdict == "APPROVED"]
+        chosen_ids[:] = [subject.id for subject in found if subject not in kept]
         text = record(document, found, args.verdict, reviewer, args.date or today(), args.reason)
         return withdrawn(parse_document(text, path))
 
     update_document(path, change, doing=f"review {args.action}")
     for ident in chosen_ids:
         print(f"{args.verdict} {ident}")
+    for subject in kept:
+        print(f"kept     {subject.id}{_by(subject)}")
     return 0
 
 
@@ -106,8 +113,37 @@ def _shown(document: Document, subject: Subject) -> str:
     if subject.follows:
         titles = (f"{name} {document.decision_by_id[name].title}" for name in subject.follows)
         head += f"follows {'; '.join(titles)}\n"
-    body = "".join(document.lines[subject.line - 1 : subject.line_end]).rstrip()
-    return f"{head}\n{body}\n"
+    changes = _changes(document, subject)
+    if changes:
+        return f"{head}changed since it was approved:\n\n{changes}\n"
+    return f"{head}\n{_text(document, subject)}\n"
+
+
+def _text(document: Document, subject: Subject) -> str:
+    return "".join(document.lines[subject.line - 1 : subject.line_end]).rstrip()
+
+
+def _changes(document: Document, subject: Subject) -> str:
+    """What changed since the approval, word by word, in the text and in the decisions that it follows.
+
+    "" where nothing was approved, or git does not have the text that was.
+    """
+    approval = subject.approval
+    if approval is None or subject.verdict == "APPROVED" or not approval.digest:
+        return ""
+    for old in text_with(document.path, approval.digest):
+        was = subjects(old).get(subject.id)
+        if was is None or was.digest != approval.digest:
+            continue
+        parts = [] if was.own == subject.own else word_diff(_text(old, was), _text(document, subject))
+        now, then = subjects(document), subjects(old)
+        for name in subject.follows:
+            if name not in then:
+                parts += ["", f"{name} is followed now and was not"]
+            elif then[name].own != now[name].own:
+                parts += ["", f"{name}:", *word_diff(_text(old, then[name]), _text(document, now[name]))]
+        return "\n".join(parts).strip("\n")
+    return ""
 
 
 def _by(subject: Subject) -> str:

@@ -155,17 +155,20 @@ def _below(document: Document, known: Mapping[str, Subject], name: str) -> Itera
 def record(
     document: Document, items: Iterable[Subject], verdict: str, reviewer: str, date: str, reason: str = ""
 ) -> str:
-    """The document with a verdict on these subjects in the review record, and the round in the iteration log.
+    """The document with a verdict on these subjects in the record, and the round in the iteration log.
 
-    A proposed decision becomes accepted or rejected by it. Verdicts of the same reviewer on the same day are one
-    round, unless a reason is given.
+    A proposed decision becomes accepted or rejected by it. What is approved as it is keeps its reviewer and date.
+    Verdicts of the same reviewer on the same day are one round, unless a reason is given.
     """
-    chosen = list(items)
+    asked = list(items)
     becomes = {"APPROVED": "accepted", "REJECTED": "rejected"}.get(verdict)
-    for subject in chosen:
+    for subject in asked:
         if subject.kind == "decision" and becomes and document.decision_by_id[subject.id].status == "proposed":
             document = parse_document(set_decision_status(document, subject.id, becomes), document.path)
     now = subjects(document)
+    chosen = [each for each in asked if verdict != "APPROVED" or now[each.id].verdict != "APPROVED"]
+    if not chosen:
+        return document.text
     rows: dict[str, Mapping[str, str]] = {}
     for subject in chosen:
         cells = {"verdict": verdict, "reviewer": reviewer, "date": date, "digest": now[subject.id].digest}

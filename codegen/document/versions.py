@@ -59,6 +59,26 @@ def at_revision(path: Path, revision: str) -> Document:
     return parse_document(text, path)
 
 
+def merge_sides(path: Path) -> list[Document]:
+    """The document on the two branches of the merge that is under way, else of the last one in history; [] for none."""
+    folder, name = path.resolve().parent, path.name
+    if _git(folder, "rev-parse", "--verify", "--quiet", "MERGE_HEAD"):
+        sides = ["HEAD", "MERGE_HEAD"]
+    else:
+        merges = (_git(folder, "log", "--merges", "-1", "--format=%P") or "").split()
+        sides = merges[:2]
+    texts = [_git(folder, "show", f"{side}:./{name}") for side in sides]
+    return [parse_document(text, path) for text in texts if text is not None]
+
+
+def text_with(path: Path, mark: str) -> list[Document]:
+    """The document at the commits that wrote or removed a text such as a digest, oldest first."""
+    folder, name = path.resolve().parent, path.name
+    commits = (_git(folder, "log", "--reverse", "--format=%H", f"-S{mark}", "--", name) or "").split()
+    texts = [_git(folder, "show", f"{commit}:./{name}") for commit in commits]
+    return [parse_document(text, path) for text in texts if text is not None]
+
+
 def _commit_of_version(folder: Path, name: str, version: str) -> str | None:
     for commit in (_git(folder, "log", "--format=%H", "--", name) or "").split():
         text = _git(folder, "show", f"{commit}:./{name}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from codegen.document.edit import LineEdit, apply_edits
 from codegen.document.lint.structure import glued_tables, meant_status, needless_blanks, repeated_fields
+from codegen.document.merging import repaired
 from codegen.document.model import (
     DECISION_STATUSES,
     DOCUMENT_STATUSES,
@@ -22,13 +25,16 @@ from codegen.document.rows import bare, changed_row
 FIXED = ("DOC006", "DOC008", "DOC009", "DOC014", "DOC017", "REV001")
 
 
-def fix(document: Document) -> Document:
+def fix(document: Document, sides: Sequence[Document] = ()) -> Document:
     """The document with all of FIXED corrected where there is one way to do it, in the present form, numbers
-    counted anew, references by number turned into names and the record in order; nothing is written."""
+    counted anew, references by number turned into names and the record in order; nothing is written.
+
+    `sides` are the document on the two branches of a merge: they say what a doubled number means."""
     for step in (_status_words, _title, _blanks, _tables, _repetitions):
         edits = step(document)
         if edits:
             document = parse_document(apply_edits(document, edits), document.path)
+    document = repaired(document, sides)
     document = parse_document(withdrawn(document), document.path)
     for change in (modern, renumbered):
         document = change(document)
