@@ -15,6 +15,7 @@ import os
 import sys
 import traceback
 
+from codegen.cli.naming import name_documents, resolve_documents
 from codegen.diagnostics import UsageError
 
 COMMANDS = {
@@ -58,6 +59,7 @@ def main(argv: list[str] | None = None) -> int:
     given = sys.argv[1:] if argv is None else argv
     args = _parser(given[0] if given else "").parse_args(given)
     try:
+        resolve_documents(args)
         return args.run(args)
     except UsageError as error:
         print(f"codegen: {error}", file=sys.stderr)
@@ -88,6 +90,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     if command in COMMANDS:
         importlib.import_module(f"codegen.cli.{COMMANDS[command][0]}").register(subparsers)
+        name_documents(parser)
     else:
         for name, (_, summary) in COMMANDS.items():
             subparsers.add_parser(name, help=summary)

@@ -115,9 +115,24 @@ def run_plan(args: argparse.Namespace) -> int:
     else:
         print(plan_text(planned), end="")
     changed = text != document.text
-    if changed and not args.diff:
-        print(f"{path}: {'would change' if dry else 'written'}", file=sys.stderr)
+    if not args.diff and not args.json:
+        print(f"{path}: {_done_by(planned, changed, dry)}", file=sys.stderr)
     return int(changed and dry)
+
+
+def _done_by(planned: Schedule, changed: bool, dry: bool) -> str:
+    """What a plan did: "written: 2 new steps, 1 name joined a step"; or that nothing changed."""
+    if not changed:
+        return "nothing to plan, nothing changed"
+    counts = (
+        (len(planned.new), "new step", "new steps"),
+        (len(planned.hosted), "name joined a step", "names joined steps"),
+        (len(planned.stale), "name is STALE", "names are STALE"),
+        (len(planned.reopened), "finished step is open again", "finished steps are open again"),
+        (len(planned.depends), "step has other dependencies", "steps have other dependencies"),
+    )
+    said = [f"{count} {one if count == 1 else many}" for count, one, many in counts if count]
+    return f"{'would change' if dry else 'written'}: {', '.join(said) or 'the drawing'}"
 
 
 def _unreviewed(document: Document, text: str, waiting: list[Subject], allowed: bool) -> str:

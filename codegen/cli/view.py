@@ -13,6 +13,7 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     parser = subparsers.add_parser("view", help="write one self-contained page of a document", description=__doc__)
     parser.add_argument("document", nargs="?", metavar="DOC", help="path or id; may be left out where there is one")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: build/ID.html")
+    parser.add_argument("--long", action="store_true", help="show folded modules in the long form, entry by entry")
     parser.set_defaults(run=_view)
 
 
@@ -29,6 +30,6 @@ def _view(args: argparse.Namespace) -> int:
     if output.is_dir():
         raise UsageError(f"{output} is a folder; name a file")
     output.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(output, page(document, Code(root)).encode("utf-8"))
+    replace_file(output, page(document, Code(root), args.long).encode("utf-8"))
     print(output)
     return 0

@@ -262,6 +262,17 @@ def without_names(document: Document, module: Module, gone: Collection[str]) -> 
     return LineEdit(module.line, module.line_end, tuple(lines))
 
 
+def long_form(document: Document) -> Document:
+    """The document with every folded module opened, for a reader; it is not written."""
+    names = [entry.id for entry in document.entries if entry.folded]
+    return parse_document(unfolded(document, names), document.path) if names else document
+
+
+def long_lines(entry: Entry) -> list[str]:
+    """A folded entry in the long form, alone."""
+    return open_lines(entry, entry.number, [line for line in entry.code.split("\n") if line.strip()])
+
+
 def open_lines(entry: Entry, number: str, code: Sequence[str]) -> list[str]:
     """A folded entry in the long form, as `view`, briefs and `unfold` show it; `code` is its stub, with members."""
     fields = {

@@ -7,6 +7,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from codegen.document.fold import long_form
 from codegen.document.model import Document
 from codegen.document.review import subjects
 from codegen.drift.code import Code
@@ -19,8 +20,8 @@ from codegen.view.markdown import document_html
 _TEMPLATE = Path(__file__).parent / "templates" / "page.html.j2"
 
 
-def page(document: Document, code: Code) -> str:
-    """The whole page of one document and the code it describes."""
+def page(document: Document, code: Code, long: bool = False) -> str:
+    """The whole page of one document and the code it describes; with `long`, folded modules in the long form."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
     state = progress(document)
@@ -40,5 +41,5 @@ def page(document: Document, code: Code) -> str:
         methods=sum(len(step.methods) for step in state.steps),
         step_graph=Markup(step_graph(document, state)),
         decision_graph=Markup(decision_graph(document)),
-        body=Markup(document_html(document)),
+        body=Markup(document_html(long_form(document) if long else document)),
     )

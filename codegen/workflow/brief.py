@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codegen.diagnostics import Finding, UsageError
+from codegen.document.fold import long_lines
 from codegen.document.model import Document, Entry, Fence, Step
 from codegen.document.reasons import Reasons
 from codegen.document.references import References
@@ -196,6 +197,10 @@ def _decisions(target: Target) -> list[str]:
 
 def _entry_lines(document: Document, entry: Entry) -> Iterator[str]:
     """An entry as the document has it, one heading level higher, without its decisions."""
+    if entry.folded:
+        yield from (re.sub(r"^#+ ", "### ", line) for line in long_lines(entry) if not line.startswith("- decisions:"))
+        yield ""
+        return
     first, last = entry.line, entry.line_end
     lines = [line.rstrip("\r\n") for line in document.lines[first - 1 : last]]
     hidden = {

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from codegen.cli import COMMANDS, main
+from codegen.cli import COMMANDS, _parser, main
 from codegen.diagnostics import UsageError
 from codegen.expand.driver.settings import read_settings
 from codegen.workflow.config import load_config
@@ -58,7 +58,7 @@ def test_a_command_imports_no_module_of_another():
     code = "import sys; from codegen.cli import main; main(sys.argv[1:]); print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code, "expand", "-"], input="", capture_output=True, text=True)
     modules = done.stdout.split()
-    assert [name for name in modules if name.startswith("codegen.cli.")] == ["codegen.cli.expand"]
+    assert [name for name in modules if name.startswith("codegen.cli.")] == ["codegen.cli.expand", "codegen.cli.naming"]
     assert not [name for name in modules if name.startswith(("codegen.document", "codegen.plan", "markdown_it"))]
 
 
@@ -114,3 +114,31 @@ def test_settings_of_expansion_that_are_no_table_are_named(tmp_path: Path) -> No
     (tmp_path / "pyproject.toml").write_text("[tool]\ncodegen = [1]\n# tool.codegen\n")
     with pytest.raises(UsageError, match="is a table"):
         read_settings(tmp_path)
+
+
+def test_every_command_that_takes_a_document_takes_it_as_doc_and_the_old_name_names_the_new_one(capsys):
+    for command in COMMANDS:
+        for path, parser in _parsers_of(command):
+            takes = any(action.metavar == "DOC" for action in parser._actions)
+            options = parser._option_string_actions
+            assert ("--doc" in options) is takes, path
+            if takes:
+                with pytest.raises(SystemExit) as raised:
+                    parser.parse_args(["--document", "x"])
+                assert raised.value.code == 2
+                assert "--doc" in capsys.readouterr().err
+
+
+def _parsers_of(command):
+    todo = [((command,), _parser(command)._subparsers._group_actions[0].choices[command])]
+    for path, parser in todo:
+        yield path, parser
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                todo += [((*path, name), each) for name, each in action.choices.items()]
+
+
+def test_a_document_given_twice_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", "a", "--doc", "b"]) == 2
+    assert "one document, please: a, b" in capsys.readouterr().err

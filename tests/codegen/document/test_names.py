@@ -9,7 +9,7 @@ import pytest
 
 from codegen.diagnostics import UsageError
 from codegen.document.edit import set_method_status, set_step_status
-from codegen.document.fold import finished_step, folded, unfolded
+from codegen.document.fold import finished_step, folded, long_form, unfolded
 from codegen.document.lint import lint
 from codegen.document.lint.fixes import fix
 from codegen.document.model import Document
@@ -378,3 +378,11 @@ def test_no_sequence_of_changes_hands_a_status_or_approval_on(part: int) -> None
         for _ in range(4):
             _change(oracle)
             assert _seen(oracle.text()) == oracle.states, seed
+
+
+def test_the_long_form_shows_every_folded_name_and_is_not_written() -> None:
+    closed = parse_document(finished_step(_done(), 1))
+    shown = long_form(closed)
+    assert not [entry.id for entry in shown.entries if entry.folded]
+    assert "#### 5.1.1 `Money`" in shown.text and "- errors: ValueError when the text is no amount" in shown.text
+    assert statuses(shown)["shop.money.parse"] == "DONE"
