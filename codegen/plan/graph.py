@@ -15,7 +15,7 @@ from codegen.document.references import References, owner_of
 
 
 class CircularDependencies(UsageError):
-    """`deps:` go in a circle, so that there is no order to plan."""
+    """`deps:` go in a cycle, so that there is no order to plan."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Dependencies:
     """The graph over entries by identity, in document order; `edges[a]` are the entries that `a` needs.
 
     `explicit` is what `deps:` says, `inferred` what only the code says (without the own class), and `edges` the union
-    less the inferred edges that lie in a circle.
+    less the inferred edges that lie in a cycle.
     """
 
     entries: dict[str, Entry]
@@ -41,7 +41,7 @@ class Dependencies:
 
 
 def dependencies(document: Document, references: References | None = None) -> Dependencies:
-    """The dependency graph of Section 5. Raises CircularDependencies when `deps:` go in a circle."""
+    """The dependency graph of Section 5. Raises CircularDependencies when `deps:` go in a cycle."""
     references = references or References(document)
     entries = document.entry_by_id
     explicit = {ident: references.deps(entry) for ident, entry in entries.items()}
@@ -51,7 +51,7 @@ def dependencies(document: Document, references: References | None = None) -> De
             f"{document.path}:{entries[c[0]].line}: {' → '.join(entries[each].label for each in [*c, c[0]])}"
             for c in circles
         ]
-        raise CircularDependencies("`deps:` go in a circle, cut it first:\n" + "\n".join(lines))
+        raise CircularDependencies("`deps:` go in a cycle, cut it first:\n" + "\n".join(lines))
     owners = _owners(entries)
     inferred: dict[str, tuple[str, ...]] = {}
     implied: dict[str, tuple[str, ...]] = {}

@@ -25,7 +25,7 @@ def check_links(document: Document, references: References) -> Iterator[Finding]
     by_id = document.entry_by_id
     for cycle in cycles(explicit):
         names = " → ".join(by_id[ident].label for ident in [*cycle, cycle[0]])
-        message = f"dependencies in a circle: {names}"
+        message = f"dependencies in a cycle: {names}"
         yield finding(document, by_id[cycle[0]].line, "REF002", message, "Cut it: one of them must not need the next.")
     yield from _decisions(document, references)
     yield from _approvals(document)

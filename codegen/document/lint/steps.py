@@ -119,7 +119,7 @@ def _order(document: Document, references: References) -> Iterator[Finding]:
     for circle in cycles({str(step.number): [str(n) for n in step.depends] for step in document.steps}):
         first = known[int(circle[0])]
         names = " → ".join(f"Step {number}" for number in [*circle, circle[0]])
-        message = f"steps depend on each other in a circle: {names}"
+        message = f"steps depend on each other in a cycle: {names}"
         yield finding(document, first.row_line or first.line, "PLAN005", message, "Cut it.")
     yield from _needs(document, references)
 
