@@ -178,13 +178,15 @@ class Joining:
         self.ranks.move(event.rank, S.ACTIVE)
 
     def _may_begin(self) -> bool:
-        """The first transfer waits for every rank that still boots; later ones take who is there."""
+        """The first transfer waits for every rank that boots for the first time; later ones take who is there."""
         trainer = self.trainer
         if trainer.version < 0 or not trainer.up or trainer.condemned:
             return False
         if trainer.shares and trainer.state is TrainerState.READY and trainer.holds is Holds.ALL:
             return False
-        return bool(self.ranks.in_state(S.ACTIVE)) or not self.ranks.in_state(S.BOOTING)
+        if self.ranks.count(S.ACTIVE):
+            return True
+        return not any(self.ranks.get(rank).incarnation == 1 for rank in self.ranks.in_state(S.BOOTING))
 
     def _members(self) -> tuple[int, ...]:
         busy = self.shared if self.trainer.holds is Holds.ALL and self.trainer.shares else frozenset()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from roll_ts.core import alphabet as a
+from roll_ts.core import snapshots
 from roll_ts.core.answers import check_time, fits, refuse_impossible
 from roll_ts.core.control import Control
 from roll_ts.core.leases import Leases
@@ -122,6 +123,24 @@ class Scheduler:
             misfits=self.out.misfits,
             late_data=trajectories.late_data,
         )
+
+    def save(self) -> dict[str, Any]:
+        """The whole state as plain data that JSON can hold. Raises SnapshotError when the policy keeps what is none."""
+        return snapshots.save(self, type(self.policy)) | {"policy": self.policy.name}
+
+    @classmethod
+    def restore(cls, saved: dict[str, Any], settings: Settings, policy: Policy) -> Scheduler:
+        """The scheduler that was saved; it goes on with the same decisions. What its parties have said since then is
+        handed to it as ever: commands that wait still wait, and attempts and processes are known by their numbers.
+
+        Raises SnapshotError when it was saved under other settings or another policy, or by another version.
+        """
+        fresh = cls(settings, policy)
+        schema: dict[str, list[str]] = fresh.save()["schema"]
+        restored = snapshots.restore(saved, type(policy), schema)
+        if not isinstance(restored, cls) or restored.settings != settings or saved.get("policy") != policy.name:
+            raise snapshots.SnapshotError("the state was saved under other settings or another policy")
+        return restored
 
     def _look_at_the_clock(self) -> None:
         for command in self.out.overdue():
