@@ -11,7 +11,7 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 
-from codegen.patterns.source import negated, parse, quiet_parse
+from codegen.patterns.source import parse, quiet_parse
 
 _UNIT = "    "
 _IF = re.compile(r"if (?P<condition>.*):\Z")
@@ -43,7 +43,9 @@ def guarded(rows: Sequence[str], fresh: Callable[[str], str], failure: str) -> l
     elif isinstance(parse(condition), ast.UnaryOp):
         name, value = fresh("fails"), condition
     else:
-        name, value = fresh("holds"), negated(condition)
+        # `not` asks for the truth inside of the `try`, where an array may refuse to have one.
+        loose = isinstance(parse(condition), ast.BoolOp | ast.IfExp | ast.Lambda)
+        name, value = fresh("holds"), f"not ({condition})" if loose else f"not {condition}"
     fails = name if name == fresh("fails") else f"not {name}"
     return [
         "try:",

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from codegen.patterns.source import parse
+from codegen.patterns.source import enclosed, parse
 
 MAX_REPR = 200
 _MARK = re.compile("\x00([0-9]+)\x00")
@@ -113,7 +113,11 @@ def _literal(parts: list[str | Field]) -> str:
 def _field(part: Field) -> str:
     node = parse(part.source)
     text = part.source if '"' not in part.source else ast.unparse(node)
-    if not isinstance(node, _BARE) or text.startswith("{"):
+    if (
+        not isinstance(node, (*_BARE, ast.Tuple))
+        or text.startswith("{")
+        or (isinstance(node, ast.Tuple) and not enclosed(text, node))
+    ):
         text = f"({text})"
     return "{" + text + part.conversion + "}"
 

@@ -13,7 +13,9 @@ MAX_LENGTH = 2000
 MAX_DEPTH = 100
 _EAGER = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 _LOOSE = (ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.Tuple, ast.GeneratorExp)
-_OPPOSITES: dict[type[ast.cmpop], str] = {ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in"}
+_OPPOSITES: dict[type[ast.cmpop], str] = {
+    ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in", ast.Eq: "!=", ast.NotEq: "==",
+}  # fmt: skip
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Slice, ast.UnaryOp, ast.expr_context, ast.unaryop)
 
 
@@ -67,18 +69,41 @@ def operand(text: str) -> str:
     """The text as it can stand beside a comparison: parentheses around what binds less tightly."""
     node = parse(text)
     loose = isinstance(node, _LOOSE) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
-    return f"({text})" if loose and not _enclosed(text, node) else text
+    return f"({text})" if loose and not enclosed(text, node) else text
 
 
 def negated(text: str) -> str:
-    """The source of a condition for the opposite; only its truth counts."""
+    """The source of a condition for the opposite; only its truth counts.
+
+    The opposite of an order is `not a < b`: NaN is neither below nor above. Parts of `and` and `or` are turned round
+    one by one where that takes no more words than one `not` around them.
+    """
     node = parse(text)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and not text.startswith("("):
         return text.removeprefix("not").strip()
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OPPOSITES:
         return f"{_part(text, node.left)} {_OPPOSITES[type(node.ops[0])]} {_part(text, node.comparators[0])}"
-    loose = isinstance(node, ast.BoolOp | ast.IfExp | ast.Lambda) and not _enclosed(text, node)
+    if isinstance(node, ast.BoolOp):
+        if enclosed(text, node):
+            return negated(text[1:-1].strip())
+        turned = _turned(text, node)
+        nots = sum(part.startswith("not ") for part in turned)
+        if nots <= 1 + sum(isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not) for value in node.values):
+            return (" or " if isinstance(node.op, ast.And) else " and ").join(turned)
+    loose = isinstance(node, ast.BoolOp | ast.IfExp | ast.Lambda) and not enclosed(text, node)
     return f"not ({text})" if loose else f"not {text}"
+
+
+def _turned(text: str, node: ast.BoolOp) -> list[str]:
+    """The opposite of each part of `and` or `or`, in brackets where it binds less tightly."""
+    found = []
+    for value in node.values:
+        opposite = negated(ast.get_source_segment(f"f({text.strip()}\n)", value) or ast.unparse(value))
+        loose = isinstance(parse(opposite), ast.BoolOp | ast.IfExp | ast.Lambda) and not enclosed(
+            opposite, parse(opposite)
+        )
+        found.append(f"({opposite})" if loose else opposite)
+    return found
 
 
 def _part(text: str, node: ast.expr) -> str:
@@ -94,7 +119,7 @@ def atom(text: str) -> str:
         ast.DictComp, ast.JoinedStr,
     )  # fmt: skip
     is_number = isinstance(node, ast.Constant) and text[0] in "0123456789."
-    if isinstance(node, tight) or _enclosed(text, node) or (isinstance(node, ast.Constant) and not is_number):
+    if isinstance(node, tight) or enclosed(text, node) or (isinstance(node, ast.Constant) and not is_number):
         return text
     return f"({text})"
 
@@ -144,7 +169,7 @@ def _depth(node: ast.AST) -> int:
     return deepest
 
 
-def _enclosed(text: str, node: ast.expr) -> bool:
+def enclosed(text: str, node: ast.expr) -> bool:
     """Whether one pair of brackets spans the whole text."""
     if isinstance(node, ast.Tuple | ast.GeneratorExp):
         # The parentheses belong to these nodes themselves: f(…) adds two columns before them.
