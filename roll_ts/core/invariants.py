@@ -30,49 +30,49 @@ def _check_leases(scheduler: Scheduler) -> None:
         # AST: AST_INVARIANT(
         #     len(holders) == 1, error=InvariantBroken, about=(row.id, row.devices)
         # ) - R5: a rank's devices have one holder
-        if not len(holders) == 1:
+        if len(holders) != 1:
             raise InvariantBroken(
                 f"Invariant: len(holders) == 1, got holders={holders!r:.200} (row.id={row.id!r:.200}, "
                 f"row.devices={row.devices!r:.200}) - R5: a rank's devices have one holder"
             )
-        # END AST 02a462
+        # END AST 841f94
         # AST: AST_INVARIANT(
         #     not full or holders == {own}, error=InvariantBroken, about=(row.id, row.state)
         # ) - R2: a rank with memory on its devices holds them
-        if not (not full or holders == {own}):
+        if full and holders != {own}:
             raise InvariantBroken(
                 f"Invariant: not full or holders == {{own}}, got full={full!r:.200}, "
                 f"holders={holders!r:.200}, own={own!r:.200} (row.id={row.id!r:.200}, "
                 f"row.state={row.state!r:.200}) - R2: a rank with memory on its devices holds them"
             )
-        # END AST a4ce0b
+        # END AST b3d17b
         # AST: AST_INVARIANT(
         #     not gone or own not in holders, error=InvariantBroken, about=(row.id, row.state)
         # ) - R2: a rank that is lent or has failed holds nothing
-        if not (not gone or own not in holders):
+        if gone and own in holders:
             raise InvariantBroken(
                 f"Invariant: not gone or own not in holders, got gone={gone!r:.200}, own={own!r:.200}, "
                 f"holders={holders!r:.200} (row.id={row.id!r:.200}, row.state={row.state!r:.200}) - R2: a "
                 "rank that is lent or has failed holds nothing"
             )
-        # END AST c8cf49
+        # END AST e826cc
     if scheduler.control.stage == "TRAINING":
         trainers = {leases.held_by(device) for device in settings.layout.train_devices}
         # AST: AST_INVARIANT(trainers == {TRAINING}, error=InvariantBroken) - R2: training holds its devices
-        if not trainers == {TRAINING}:
+        if trainers != {TRAINING}:
             raise InvariantBroken(
                 f"Invariant: trainers == {{TRAINING}}, got trainers={trainers!r:.200}, "
                 f"TRAINING={TRAINING!r:.200} - R2: training holds its devices"
             )
-        # END AST 30cd4d
+        # END AST 0ce5e3
     taken = sum(leases.held_by(device) not in (None, TRAINING) for device in settings.layout.train_devices)
     # AST: AST_INVARIANT(leases.taken == taken, error=InvariantBroken) - R37: the index of the leases is true
-    if not leases.taken == taken:
+    if leases.taken != taken:
         raise InvariantBroken(
             f"Invariant: leases.taken == taken, got leases.taken={leases.taken!r:.200}, "
             f"taken={taken!r:.200} - R37: the index of the leases is true"
         )
-    # END AST 115dc3
+    # END AST 09e1d7
 
 
 def _check_ranks(scheduler: Scheduler) -> None:
@@ -84,33 +84,33 @@ def _check_ranks(scheduler: Scheduler) -> None:
         # AST: AST_INVARIANT(
         #     may_run or not attempts, error=InvariantBroken, about=(row.id, row.state)
         # ) - R7: only ranks that may run have attempts
-        if not (may_run or not attempts):
+        if not may_run and attempts:
             raise InvariantBroken(
                 f"Invariant: may_run or not attempts, got may_run={may_run!r:.200}, "
                 f"attempts={attempts!r:.200} (row.id={row.id!r:.200}, row.state={row.state!r:.200}) - R7: "
                 "only ranks that may run have attempts"
             )
-        # END AST d1e3c1
+        # END AST c2784c
         # AST: AST_INVARIANT(
         #     not active or version >= 0, error=InvariantBroken, about=row.id
         # ) - R19: an active rank has proven weights
-        if not (not active or version >= 0):
+        if active and not version >= 0:
             raise InvariantBroken(
                 f"Invariant: not active or version >= 0, got active={active!r:.200}, "
                 f"version={version!r:.200} (row.id={row.id!r:.200}) - R19: an active rank has proven "
                 "weights"
             )
-        # END AST 1155e9
+        # END AST ead1ec
         # AST: AST_INVARIANT(
         #     not bare or version == -1, error=InvariantBroken, about=(row.id, row.state)
         # ) - R19: a rank without weights has no version
-        if not (not bare or version == -1):
+        if bare and version != -1:
             raise InvariantBroken(
                 f"Invariant: not bare or version == -1, got bare={bare!r:.200}, version={version!r:.200} "
                 f"(row.id={row.id!r:.200}, row.state={row.state!r:.200}) - R19: a rank without weights has "
                 "no version"
             )
-        # END AST 27feb8
+        # END AST 9038b7
         waking, behind = row.id in joining.waking, row.id in joining.behind
         proven = row.version == scheduler.control.version
         # AST: AST_INVARIANT(
@@ -152,14 +152,14 @@ def _check_trajectories(scheduler: Scheduler) -> None:
         # AST: AST_INVARIANT(
         #     generating == running, error=InvariantBroken, about=(trajectory.id, trajectory.phase)
         # ) - R6: who generates has an attempt, and only they
-        if not generating == running:
+        if generating != running:
             raise InvariantBroken(
                 f"Invariant: generating == running, got generating={generating!r:.200}, "
                 f"running={running!r:.200} (trajectory.id={trajectory.id!r:.200}, "
                 f"trajectory.phase={trajectory.phase!r:.200}) - R6: who generates has an attempt, and only "
                 "they"
             )
-        # END AST bb2097
+        # END AST cbf5e6
         # AST: AST_INVARIANT(
         #     trajectory.outcome is None, error=InvariantBroken, about=trajectory.id
         # ) - R13: an open trajectory has no outcome
@@ -173,41 +173,41 @@ def _check_trajectories(scheduler: Scheduler) -> None:
         # AST: AST_INVARIANT(
         #     waiting == asked, error=InvariantBroken, about=(trajectory.id, trajectory.phase)
         # ) - R12: who waits for the environment has asked it, and only they
-        if not waiting == asked:
+        if waiting != asked:
             raise InvariantBroken(
                 f"Invariant: waiting == asked, got waiting={waiting!r:.200}, asked={asked!r:.200} "
                 f"(trajectory.id={trajectory.id!r:.200}, trajectory.phase={trajectory.phase!r:.200}) - "
                 "R12: who waits for the environment has asked it, and only they"
             )
-        # END AST 515f20
+        # END AST 815d53
         # AST: AST_INVARIANT(
         #     generated == trajectory.tokens, error=InvariantBroken, about=trajectory.id
         # ) - R8: no token is lost or doubled
-        if not generated == trajectory.tokens:
+        if generated != trajectory.tokens:
             raise InvariantBroken(
                 f"Invariant: generated == trajectory.tokens, got generated={generated!r:.200}, "
                 f"trajectory.tokens={trajectory.tokens!r:.200} (trajectory.id={trajectory.id!r:.200}) - "
                 "R8: no token is lost or doubled"
             )
-        # END AST ecf2de
+        # END AST 680d34
         queued += trajectory.phase is Phase.QUEUED
     counted, accounted = scheduler.rollouts.queued, len(table.open) + sum(table.settled.values())
     # AST: AST_INVARIANT(queued == counted, error=InvariantBroken) - R6: each queued turn is counted once
-    if not queued == counted:
+    if queued != counted:
         raise InvariantBroken(
             f"Invariant: queued == counted, got queued={queued!r:.200}, counted={counted!r:.200} - R6: "
             "each queued turn is counted once"
         )
-    # END AST 10343d
+    # END AST bc81d5
     # AST: AST_INVARIANT(
     #     table.started == accounted, error=InvariantBroken
     # ) - R13: no trajectory is lost or doubled
-    if not table.started == accounted:
+    if table.started != accounted:
         raise InvariantBroken(
             f"Invariant: table.started == accounted, got table.started={table.started!r:.200}, "
             f"accounted={accounted!r:.200} - R13: no trajectory is lost or doubled"
         )
-    # END AST 5f67f4
+    # END AST af5435
 
 
 def _check_groups(scheduler: Scheduler) -> None:
@@ -217,39 +217,39 @@ def _check_groups(scheduler: Scheduler) -> None:
         # AST: AST_INVARIANT(
         #     players == started, error=InvariantBroken, about=(group.id, group.players)
         # ) - R15: each member of a group has its own player
-        if not players == started:
+        if players != started:
             raise InvariantBroken(
                 f"Invariant: players == started, got players={players!r:.200}, started={started!r:.200} "
                 f"(group.id={group.id!r:.200}, group.players={group.players!r:.200}) - R15: each member of "
                 "a group has its own player"
             )
-        # END AST cf6a6b
+        # END AST 377c2d
         for member, player in enumerate(group.players):
             playing = player in rollouts.trajectories.open
             done = member in group.done or member in group.given_up
             # AST: AST_INVARIANT(
             #     playing != done, error=InvariantBroken, about=(group.id, member, player)
             # ) - R13: a member is played or done
-            if not playing != done:
+            if playing == done:
                 raise InvariantBroken(
                     f"Invariant: playing != done, got playing={playing!r:.200}, done={done!r:.200} "
                     f"(group.id={group.id!r:.200}, member={member!r:.200}, player={player!r:.200}) - R13: a "
                     "member is played or done"
                 )
-            # END AST 70dad5
+            # END AST fd1fcb
     ledger = rollouts.ledger
     known = len(rollouts.groups.open) + len(rollouts.groups.complete) + len(rollouts.groups.training)
     # AST: AST_INVARIANT(
     #     ledger.started - ledger.trained - ledger.dropped == known, error=InvariantBroken
     # ) - R17: the staleness ledger counts the groups that are there
-    if not ledger.started - ledger.trained - ledger.dropped == known:
+    if ledger.started - ledger.trained - ledger.dropped != known:
         raise InvariantBroken(
             "Invariant: ledger.started - ledger.trained - ledger.dropped == known, got "
             f"ledger.started={ledger.started!r:.200}, ledger.trained={ledger.trained!r:.200}, "
             f"ledger.dropped={ledger.dropped!r:.200}, known={known!r:.200} - R17: the staleness ledger "
             "counts the groups that are there"
         )
-    # END AST 1bc66c
+    # END AST 93fed9
     # AST: AST_INVARIANT(known <= ledger.capacity, error=InvariantBroken) - R17: no more groups than the bound allows
     if not known <= ledger.capacity:
         raise InvariantBroken(

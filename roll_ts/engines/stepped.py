@@ -331,10 +331,10 @@ class SteppedEngine:
         # AST: AST_PRECONDITION(
         #     now.running + now.waiting == 0, error=BusyError, about=(self._name, what, way_on)
         # ) - open requests are in the way
-        if not now.running + now.waiting == 0:
+        if now.running + now.waiting != 0:
             raise BusyError(
                 f"Pre-condition: now.running + now.waiting == 0, got now.running={now.running!r:.200}, "
                 f"now.waiting={now.waiting!r:.200} (self._name={self._name!r:.200}, what={what!r:.200}, "
                 f"way_on={way_on!r:.200}) - open requests are in the way"
             )
-        # END AST b8409c
+        # END AST ab1340

@@ -124,12 +124,12 @@ class FrozenLake:
         # AST: AST_PRECONDITION(
         #     self._game is not None and not self._over, error=RuntimeError
         # ) - no episode in progress, call reset first
-        if not (self._game is not None and not self._over):
+        if self._game is None or self._over:
             raise RuntimeError(
                 "Pre-condition: self._game is not None and not self._over, got "
                 f"self._game={self._game!r:.200} - no episode in progress, call reset first"
             )
-        # END AST 918603
+        # END AST 5df3e1
         before = self._covered()
         self._turn += 1
         move = parse_action(action)

@@ -153,13 +153,13 @@ class Driver:
                     # AST: AST_PRECONDITION(
                     #     rank is not None or trainers, error=SimulationError, about=command
                     # ) - kill needs a command to one process
-                    if not (rank is not None or trainers):
+                    if rank is None and not trainers:
                         raise SimulationError(
                             f"Pre-condition: rank is not None or trainers, got rank={rank!r:.200}, "
                             f"trainers={trainers!r:.200} (command={command!r:.200}) - kill needs a command to one "
                             "process"
                         )
-                    # END AST a06d48
+                    # END AST 27980b
                     self.clock.after(self.cost.submit_seconds, lambda: self._kill(rank))
                     return
                 case "delay":

@@ -76,14 +76,14 @@ class Episodes:
         # AST: AST_PRECONDITION(
         #     command.turn == turn and saved > 0 and not done, error=ContractBroken, about=command.trajectory
         # ) - a step follows the reply of its turn
-        if not (command.turn == turn and saved > 0 and not done):
+        if command.turn != turn or not saved > 0 or done:
             raise ContractBroken(
                 "Pre-condition: command.turn == turn and saved > 0 and not done, got "
                 f"command.turn={command.turn!r:.200}, turn={turn!r:.200}, saved={saved!r:.200}, "
                 f"done={done!r:.200} (command.trajectory={command.trajectory!r:.200}) - a step follows the "
                 "reply of its turn"
             )
-        # END AST 1ce11a
+        # END AST 682f91
         at = command.turn - 1
         play.context += play.saved + play.episode.observations[at]
         play.saved, play.turn = 0, play.turn + 1
@@ -100,14 +100,14 @@ class Episodes:
         # AST: AST_PRECONDITION(
         #     command.context_tokens == context and attempt.turn == turn and not done, error=ContractBroken
         # ) - a dispatch fits its trajectory
-        if not (command.context_tokens == context and attempt.turn == turn and not done):
+        if command.context_tokens != context or attempt.turn != turn or done:
             raise ContractBroken(
                 "Pre-condition: command.context_tokens == context and attempt.turn == turn and not done, "
                 f"got command.context_tokens={command.context_tokens!r:.200}, context={context!r:.200}, "
                 f"attempt={attempt!r:.200}, turn={turn!r:.200}, done={done!r:.200} - a dispatch fits its "
                 "trajectory"
             )
-        # END AST a66d72
+        # END AST 3e247f
         # VAL: VAL_INT_RANGE(
         #     command.carried, min=0, max=play.saved, error=ContractBroken, about=attempt
         # ) - only what is stored can be carried

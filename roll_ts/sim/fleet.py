@@ -292,13 +292,13 @@ class Fleet:
         # AST: AST_PRECONDITION(
         #     running == 0 and waiting == 0, error=ContractBroken, about=(rank, command)
         # ) - the rank is drained before
-        if not (running == 0 and waiting == 0):
+        if running != 0 or waiting != 0:
             raise ContractBroken(
                 f"Pre-condition: running == 0 and waiting == 0, got running={running!r:.200}, "
                 f"waiting={waiting!r:.200} (rank={rank!r:.200}, command={command!r:.200}) - the rank is "
                 "drained before"
             )
-        # END AST 50d370
+        # END AST fc5438
 
     def _check_wake(self, command: a.WakeKV | a.ResetCache) -> None:
         engine, shared = self.engines[command.rank], self.settings.layout.shared_ranks
