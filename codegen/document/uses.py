@@ -28,10 +28,18 @@ class CodeUses:
     def __init__(self, root: Path) -> None:
         self._codebase = Codebase(root)
         self._root = root
+        self._found: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def of(self, entry: Entry) -> tuple[str, ...]:
         """The names that the code of an entry uses: full ones where an import says so, else as written. Functions and
         classes of its module that are no part of a document are looked into by the caller's `known`."""
+        # every document of a project, and the project itself, ask for the same names
+        key = (entry.module, entry.name)
+        if key not in self._found:
+            self._found[key] = self._read_uses(entry)
+        return self._found[key]
+
+    def _read_uses(self, entry: Entry) -> tuple[str, ...]:
         module = self._module(entry.module)
         local = entry.name.removeprefix(f"{entry.module}.")
         node = module.definitions.get(local)
