@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +14,9 @@ from codegen.document.fold import folded, unfolded
 from codegen.document.locate import document_paths, project_root
 from codegen.document.model import Document
 from codegen.document.parse import parse_document, read_document
+from codegen.document.recoding import recoded
 from codegen.document.renaming import full_name, known_names, removed, renamed, users_of
-from codegen.document.store import update_document
+from codegen.document.store import replace_file, update_document
 
 
 def register(subparsers: argparse._SubParsersAction) -> None:
@@ -30,6 +32,7 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     parser = add("rename", "give a module, class, method, function or constant another name, everywhere", run_rename)
     parser.add_argument("old", metavar="OLD", help="full name, or a tail of exactly one")
     parser.add_argument("new", metavar="NEW", help="full name, or another last part")
+    parser.add_argument("--no-code", action="store_true", help="leave the code alone")
     parser = add("remove", "take entries or decisions out of the document and its record", run_remove)
     parser.add_argument("names", nargs="+", metavar="NAME", help="full name, tail of exactly one, or D-3")
     parser = add("fold", "fold entries of Section 5 that are done", run_fold)
@@ -49,7 +52,25 @@ def run_rename(args: argparse.Namespace) -> int:
     for each in [path, *(other for other in chosen([], root) if other.resolve() != path.resolve())]:
         _apply(each, args.diff, lambda document: renamed(document, old, new, module))
     print(f"{old} → {new}")
+    if module is not None and old != module and not args.no_code:
+        _in_code(root, module, old.removeprefix(f"{module}."), new.rpartition(".")[2], args.diff)
     return 0
+
+
+def _in_code(root: Path, module: str, old: str, new: str, dry: bool) -> None:
+    """Rename in code what is certain, list the rest."""
+    found = recoded(root, module, old, new)
+    for path, text in found.texts.items():
+        before = path.read_text(encoding="utf-8")
+        name = path.relative_to(root).as_posix()
+        if dry:
+            lines = (before.splitlines(keepends=True), text.splitlines(keepends=True))
+            sys.stdout.writelines(difflib.unified_diff(*lines, f"a/{name}", f"b/{name}"))
+        elif text != before:
+            replace_file(path, text.encode("utf-8"))
+            print(f"{name}: written", file=sys.stderr)
+    for line in found.left:
+        print(f"look at {line}")
 
 
 def run_remove(args: argparse.Namespace) -> int:
