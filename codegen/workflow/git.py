@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,10 +36,16 @@ class Git:
 
     root: Path
 
-    def run(self, *arguments: str, text: str | None = None, deadline: float = QUICK) -> str:
+    def run(
+        self,
+        *arguments: str,
+        text: str | None = None,
+        deadline: float = QUICK,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
         """Standard output of one git command. GitError: it failed, or took longer than `deadline` seconds."""
         command = ["git", "-c", "core.quotePath=false", *arguments]
-        environment = {**os.environ, "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+        settings = {"LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
         try:
             done = subprocess.run(
                 command,
@@ -48,7 +54,7 @@ class Git:
                 stdin=subprocess.DEVNULL if text is None else None,
                 capture_output=True,
                 timeout=deadline,
-                env=environment,
+                env={**os.environ, **settings, **(environment or {})},
                 check=False,
             )
         except FileNotFoundError as error:
