@@ -3,6 +3,7 @@
 title = "Step {number}: {title}"   # first line of a step's commit
 brief-tokens = 6000                # a brief is made to fit
 test-seconds = 1800                # deadline of a step's tests
+junit = "build/junit.xml"          # the report of a test command that is not pytest
 since = "1a2b3c4"                  # commits after this one that touch a document's code roots must belong to a step
 """
 
@@ -21,6 +22,7 @@ class StepConfig:
     title: str = "Step {number}: {title}"
     brief_tokens: int = 6000
     test_seconds: float = 1800.0
+    junit: str = ""
     since: str = ""
 
     def commit_title(self, numbers: Sequence[int], title: str) -> str:

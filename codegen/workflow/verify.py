@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import shlex
-import signal
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from codegen.diagnostics import Finding, UsageError
+from codegen.diagnostics import Finding, Severity
 from codegen.drift.code import Code
 from codegen.drift.report import drift
 from codegen.expand.driver.one_file import Action, Job
@@ -24,51 +17,59 @@ from codegen.expand.model import Outcome
 from codegen.expand.reading.files import read_bytes
 from codegen.expand.reading.marks import Marks
 from codegen.patterns import load_library
+from codegen.proof.functions import Function
+from codegen.proof.judge import Proof, Question, Run, judge
+from codegen.workflow.checkout import checkout
+from codegen.workflow.evidence import cost, functions_of, proof_findings, read_waivers
 from codegen.workflow.target import Target
 
 _COMMAND = re.compile(r"`([^`]+)`")
-_GRACE = 10.0
-_MOST_OUTPUT = 1_000_000
-
-
-@dataclass(frozen=True)
-class TestRun:
-    """One test command and how it ended; `status` None when it passed its deadline."""
-
-    command: str
-    status: int | None
-
-    @property
-    def passed(self) -> bool:
-        return self.status == 0
 
 
 @dataclass(frozen=True)
 class Verification:
+    """What was found, and what the tests proved; no proof where they were not run."""
+
     findings: tuple[Finding, ...]
-    tests: tuple[TestRun, ...]
+    proof: Proof | None = None
 
     @property
     def passed(self) -> bool:
         return not any(finding.severity == "error" for finding in self.findings)
 
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        return self.proof.runs if self.proof else ()
 
-def verify(target: Target, say: Callable[[str], None]) -> Verification:
-    """Run all checks of a step; tests only when the cheaper checks pass, their output going through `say`."""
+
+def verify(target: Target, say: Callable[[str], None], project: Path | None = None) -> Verification:
+    """Run all checks of a step; tests only when the cheaper checks pass, their output going through `say`.
+
+    The tests run in a fresh checkout of what would be committed, by the interpreter of the project, which lies in
+    `project` where that is not the folder that is judged.
+    """
     findings = check(target)
-    runs: list[TestRun] = []
-    if not any(finding.severity == "error" for finding in findings):
-        for command in test_commands(target):
-            run = run_tests(target, command, say)
-            runs.append(run)
-            if not run.passed:
-                findings.append(_test_finding(target, run))
-        if not runs:
-            line = target.step.line or target.step.row_line
-            message = f"Step {target.step.number} names no test command"
-            fix = "Write it in backticks after `- tests:`."
-            findings.append(Finding(target.document_path, line, 1, "STEP013", message, "warning", fix))
-    return Verification(tuple(findings), tuple(runs))
+    if any(finding.severity == "error" for finding in findings):
+        return Verification(tuple(findings))
+    waivers, unclear = read_waivers(target)
+    functions = functions_of(target)
+    commands = test_commands(target)
+    if not commands:
+        return Verification((*findings, *unclear, _no_command(target, functions)))
+    with checkout(target) as folder:
+        question = Question(
+            project or target.root,
+            folder,
+            tuple(commands),
+            tuple(functions),
+            waivers,
+            target.config.junit,
+            target.config.test_seconds,
+        )
+        proof = judge(question, say)
+    if proof.removals:
+        say(cost(proof))
+    return Verification((*findings, *unclear, *proof_findings(target, proof)), proof)
 
 
 def check(target: Target) -> list[Finding]:
@@ -79,50 +80,6 @@ def check(target: Target) -> list[Finding]:
 def test_commands(target: Target) -> list[str]:
     """The commands of the step's `tests:` field: what stands in backticks."""
     return [command.strip() for command in _COMMAND.findall(target.step.tests)]
-
-
-def run_tests(target: Target, command: str, say: Callable[[str], None]) -> TestRun:
-    """Run one command in the project folder, without a shell. `pytest` and `python` are those that run this tool.
-
-    What it leaves running in its process group is ended with it; of a long output the end is kept. UsageError: the
-    command does not exist.
-    """
-    words = shlex.split(command)
-    if words[:1] == ["pytest"]:
-        words = [sys.executable, "-m", *words]
-    elif words[:1] in (["python"], ["python3"]):
-        words = [sys.executable, *words[1:]]
-    say(f"$ {command}")
-    with tempfile.TemporaryFile() as out:  # a pipe would be held open by what a test leaves running
-        try:
-            process = subprocess.Popen(
-                words,
-                cwd=target.root,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                env=code_environment(target.root),
-                start_new_session=True,
-            )
-        except FileNotFoundError as error:
-            raise UsageError(f"the step's test command does not exist: {words[0]} (in `{command}`)") from error
-        status: int | None = None
-        try:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                status = process.wait(target.config.test_seconds)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait(_GRACE)
-        out.seek(max(0, out.seek(0, os.SEEK_END) - _MOST_OUTPUT))
-        say(out.read().decode("utf-8", "replace").rstrip())
-    return TestRun(command, status)
-
-
-def code_environment(root: Path) -> dict[str, str]:
-    """This process's environment, where Python finds the code of the project at `root` before any other copy of it."""
-    folders = [str(root), *([str(root / "src")] if (root / "src").is_dir() else [])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])}
 
 
 def python_files(target: Target) -> list[str]:
@@ -171,11 +128,11 @@ def _expansions(target: Target) -> list[Finding]:
     return findings
 
 
-def _test_finding(target: Target, run: TestRun) -> Finding:
-    line = target.step.fields["tests"].line if "tests" in target.step.fields else target.step.line
-    if run.status is None:
-        message = f"`{run.command}` took more than {target.config.test_seconds:.0f} s"
-        fix = "Make it faster, or raise `test-seconds` in [tool.codegen.step]."
-        return Finding(target.document_path, line, 1, "STEP012", message, fix=fix)
-    message = f"`{run.command}` failed with exit status {run.status}"
-    return Finding(target.document_path, line, 1, "STEP011", message, fix="Read its output above.")
+def _no_command(target: Target, functions: list[Function]) -> Finding:
+    line = target.step.line or target.step.row_line
+    message = f"Step {target.step.number} names no test command"
+    severity: Severity = "error" if functions else "warning"
+    if functions:
+        message += f", and its functions need one that misses them: {', '.join(f.name for f in functions[:5])}"
+    fix = "Write it in backticks after `- tests:`."
+    return Finding(target.document_path, line, 1, "STEP013", message, severity, fix)
