@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from pathlib import Path
 
 from codegen.agents.erosion import empty_tests, is_test, lost_validations, sweeping, weakened_tests
 from codegen.agents.guard import printable
@@ -12,9 +13,10 @@ from codegen.agents.swallowed import placeholders, swallowed
 from codegen.agents.tree import Tree
 from codegen.diagnostics import Finding
 from codegen.drift.section import documented_definitions
+from codegen.proof.judge import Proof
 from codegen.workflow.git import literal
 from codegen.workflow.target import Target, belongs
-from codegen.workflow.verify import TestRun, verify
+from codegen.workflow.verify import verify
 
 
 def own_changes(tree: Tree, target: Target) -> list[str]:
@@ -23,14 +25,14 @@ def own_changes(tree: Tree, target: Target) -> list[str]:
 
 
 def judge(
-    tree: Tree, target: Target, allow: Collection[str], say: Callable[[str], None]
-) -> tuple[list[Finding], list[TestRun]]:
-    """All findings, and the test runs. The tests run only when nothing else is wrong."""
+    tree: Tree, target: Target, project: Path, allow: Collection[str], say: Callable[[str], None]
+) -> tuple[list[Finding], Proof | None]:
+    """All findings, and what the tests proved, by the interpreter of `project`. They run when nothing else is wrong."""
     findings = [_allowed(finding, allow) for finding in defensive_audit(tree, target)]
     if any(finding.severity == "error" for finding in findings):
-        return findings, []
-    result = verify(target, say)
-    return [*findings, *(_allowed(finding, allow) for finding in result.findings)], list(result.tests)
+        return findings, None
+    result = verify(target, say, project)
+    return [*findings, *(_allowed(finding, allow) for finding in result.findings)], result.proof
 
 
 def defensive_audit(tree: Tree, target: Target) -> list[Finding]:

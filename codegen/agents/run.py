@@ -24,10 +24,13 @@ from codegen.agents.tree import Tree, agent_tree
 from codegen.diagnostics import Finding, UsageError
 from codegen.document.store import document_lock, replace_file, update_document
 from codegen.patterns import load_library
+from codegen.proof.judge import Proof
 from codegen.workflow.brief import brief
 from codegen.workflow.git import Git
 from codegen.workflow.ledger import finished, started
+from codegen.workflow.review import review_digest
 from codegen.workflow.scaffold import scaffold
+from codegen.workflow.sealing import sealed_cells
 from codegen.workflow.target import Target, find_target
 from codegen.workflow.verify import code_environment, test_commands
 
@@ -91,6 +94,7 @@ class _Work:
     folder: Path
     say: Say
     before: dict[str, str]
+    proof: Proof | None = None
 
     def do(self) -> None:
         """All rounds, and the delivery when one of them verifies."""
@@ -146,9 +150,10 @@ class _Work:
         if failure is not None:
             findings.append(failure)
         else:
-            judged, tests = judge(self.tree, inner, self.order.allow, lines.append)
+            judged, self.proof = judge(self.tree, inner, self.target.root, self.order.allow, lines.append)
             findings += judged
-            done.tests = [{"command": test.command, "status": test.status} for test in tests]
+            runs = self.proof.runs if self.proof else ()
+            done.tests = [{"command": run.command, "status": run.status} for run in runs]
             hold(self.tree, inner, kept)  # what the tests left behind
         done.findings = [_inside(finding, inner.root) for finding in findings]
         done.check_seconds = round(time.monotonic() - begun, 3)
@@ -181,7 +186,9 @@ class _Work:
             # A commit runs the project's hooks and rests on its settings: nobody has looked at the new ones yet.
             self.run.outcome = "held"
             return
-        update_document(inner.document.path, lambda document: finished(document, number))
+        cells = sealed_cells(inner, self.proof) if self.proof else None
+        seal = review_digest(inner)
+        update_document(inner.document.path, lambda document: finished(document, number, cells, seal))
         inner = inner.again()
         paths = [*own_changes(self.tree, inner), inner.document_path, inner.brief_path]
         if self.order.commit:

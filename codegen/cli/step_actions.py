@@ -25,9 +25,10 @@ from codegen.workflow.config import load_config
 from codegen.workflow.failure import diagnose, recorded_failure
 from codegen.workflow.git import Git, GitError
 from codegen.workflow.ledger import NotReady, adopted, finished, started, with_commits, with_field
-from codegen.workflow.review import FIELD, method_reviews, record_text, recorded
+from codegen.workflow.review import FIELD, method_reviews, record_text, recorded, review_digest
 from codegen.workflow.rollback import roll_back, rollback_plan
 from codegen.workflow.scaffold import scaffold
+from codegen.workflow.sealing import sealed_cells
 from codegen.workflow.strays import strays
 from codegen.workflow.target import Target, find_target
 from codegen.workflow.trail import StepCommit, standing_commits, step_commits
@@ -128,7 +129,7 @@ def scaffold_step(args: argparse.Namespace) -> int:
 def verify_step(args: argparse.Namespace) -> int:
     result = verify(find_target(args.number, args.doc), _say)
     print(render(result.findings, args.format), end="")
-    runs = f"{sum(run.passed for run in result.tests)}/{len(result.tests)} test commands passed"
+    runs = f"{sum(run.good for run in result.runs)}/{len(result.runs)} test commands passed"
     _say(f"{runs}, {summary(result.findings)}")
     return exit_status(result.findings)
 
@@ -142,7 +143,9 @@ def done_step(args: argparse.Namespace) -> int:
         if not result.passed:
             _say(f"Step {args.number} does not verify and stays {target.step.status}")
             return 1
-        update_document(target.document.path, lambda document: finished(document, args.number))
+        cells = sealed_cells(target, result.proof) if result.proof else None
+        seal = review_digest(target)
+        update_document(target.document.path, lambda document: finished(document, args.number, cells, seal))
     print(f"Step {args.number}: DONE ({len(target.step.methods)} methods)")
     return 0
 

@@ -184,5 +184,3 @@ def _environment(where: Place, folder: Path, remove: str) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(search)),
         "TMPDIR": str(folder / "tmp"),
     }
-
-

@@ -18,8 +18,9 @@ from codegen.patterns import load_library
 from codegen.workflow.audit import other_rows
 from codegen.workflow.brief import brief
 from codegen.workflow.git import Change, Git
-from codegen.workflow.ledger import came_before, method_key, reviewed_items, with_commits
-from codegen.workflow.review import recorded
+from codegen.workflow.ledger import PROVEN, came_before, method_key, reviewed_items, with_commits
+from codegen.workflow.review import recorded, review_digest
+from codegen.workflow.sealing import weakened
 from codegen.workflow.target import Target, belongs
 from codegen.workflow.trail import standing_commits, step_commits
 from codegen.workflow.verify import check
@@ -172,6 +173,7 @@ def _checked(target: Target, review: bool) -> str | None:
     if open_ones or target.step.status != "DONE":
         names = ", ".join(f"{name} ({status})" for name, status in open_ones.items()) or target.step.status
         raise NotCommitted(f"Step {number} is not done: {names}; run `codegen step done {number}`")
+    _refuse_unproven(target)
     wrong = next((finding for finding in check(target) if finding.severity == "error"), None)
     if wrong:
         raise NotCommitted(
@@ -189,6 +191,20 @@ def _checked(target: Target, review: bool) -> str | None:
     if not found.valid:
         raise NotCommitted(f"Step {number} changed after {found.reviewer} approved it on {found.date}; review it again")
     return found.reviewer
+
+
+def _refuse_unproven(target: Target) -> None:
+    """What is done was proven as it lies there: by `step done`, which seals what it saw, and its tests say no less."""
+    number = target.step.number
+    again = f"run `codegen step done {number}`"
+    field = target.step.fields.get(PROVEN)
+    if field is not None and not field.value.endswith(f"digest {review_digest(target)}"):
+        raise NotCommitted(f"Step {number} changed after it was proven ({field.value.partition(',')[0]}); {again}")
+    if field is None and not target.step.folded and not came_before(target.step):
+        raise NotCommitted(f"Step {number} was set DONE by hand and never proven; {again}")
+    for name, reason in weakened(target.document, target.root).items():
+        if name in target.names:
+            raise NotCommitted(f"Step {number}: {name} is no longer proven: {reason}; put the tests back, or {again}")
 
 
 def _foreign(changes: list[Change], targets: list[Target], allow_dirty: bool) -> list[str]:

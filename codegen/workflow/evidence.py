@@ -63,7 +63,9 @@ def proof_findings(target: Target, proof: Proof) -> list[Finding]:
     for each in proof.unmissed:
         entry = target.document.entry_by_name.get(each.function.name)
         place = entry.line if entry is not None else line
-        fix = f"Write a test that fails without it, or a waiver: `- waivers: `{each.function.name}`: REASON` in the step."
+        fix = (
+            f"Write a test that fails without it, or a waiver: `- waivers: `{each.function.name}`: REASON` in the step."
+        )
         findings.append(Finding(target.document_path, place, 1, "STEP014", _nobody(each), fix=fix))
     return findings
 
@@ -87,7 +89,8 @@ def _run_findings(target: Target, line: int, run: Run) -> list[Finding]:
     findings: list[Finding] = []
 
     def found(message: str, severity: Severity = "error", fix: str = "Read its output above.") -> None:
-        findings.append(Finding(path, line, 1, "STEP011", f"`{run.command}` {message}", severity, fix))
+        code = "STEP016" if severity == "note" else "STEP011"
+        findings.append(Finding(path, line, 1, code, f"`{run.command}` {message}", severity, fix))
 
     for test, why in run.problems[:_MOST]:
         text = f"{test}: {why}" if test else why

@@ -16,14 +16,18 @@ from codegen.document.edit import (
     set_step_status,
 )
 from codegen.document.model import Document, Step, StepMethod
+from codegen.document.modern import modern
 from codegen.document.parse import parse_document
 from codegen.document.project import project_of
 from codegen.document.reasons import Reasons
+from codegen.document.recording import set_record
 from codegen.document.review import unapproved
 from codegen.document.rows import EditError
 from codegen.document.staleness import effective_status, step_status
 from codegen.plan.elsewhere import not_ready_elsewhere
 from codegen.workflow.target import waits_for
+
+PROVEN = "proven"
 
 
 class NotReady(UsageError):
@@ -76,11 +80,15 @@ def reviewed_items(document: Document, step: Step) -> list[str]:
     return [*decisions, *dict.fromkeys(entry.id for entry in entries)]
 
 
-def finished(document: Document, number: int) -> str:
-    """The text with the step and all its methods DONE, each with the digest of its entry.
+def finished(
+    document: Document, number: int, cells: Mapping[str, Mapping[str, str]] | None = None, sealed: str = ""
+) -> str:
+    """The text, in the present form, with the step and all its methods DONE, each with the digest of its entry.
 
+    `cells` are what the record says of the names' tests and proof; `sealed` is the digest of what was proven.
     NotReady: a step it depends on is not done.
     """
+    document = modern(document)
     step = find_step(document, number)
     _refuse_before_its_dependencies(document, step)
     changes: dict[str, tuple[str, str | None]] = {}
@@ -89,7 +97,12 @@ def finished(document: Document, number: int) -> str:
         if entry is None:
             raise UsageError(f"{document.path}:{method.line}: `{method.name}` is not in Section 5; correct the row")
         changes[method_key(step, method)] = ("DONE", entry.digest)
-    return _with(document, number, "DONE", changes)
+    text = _with(document, number, "DONE", changes)
+    if cells:
+        text = set_record(_again(document, text), cells)
+    if sealed and not step.folded:
+        text = with_field(_again(document, text), number, PROVEN, f"on {today()}, digest {sealed}")
+    return text
 
 
 def adopted(document: Document, number: int) -> str:

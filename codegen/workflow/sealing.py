@@ -32,11 +32,11 @@ def sealed_cells(target: Target, proof: Proof) -> dict[str, dict[str, str]]:
     return cells
 
 
-def weakened(document: Document, root: Path, number: int | None = None) -> dict[str, str]:
-    """By name why the proof of something DONE is gone (of one step, with `number`): its tests were deleted or say less."""
+def weakened(document: Document, root: Path) -> dict[str, str]:
+    """By name why the proof of something DONE is gone: its tests were deleted or say less."""
     found: dict[str, str] = {}
     for row in document.record_rows:
-        if row.status != "DONE" or (number is not None and row.step != str(number)):
+        if row.status != "DONE":
             continue
         reasons = [_lost(root, cell) for cell in row.tests.split(", ") if cell]
         if row.proof.partition(" ")[0].count("::"):

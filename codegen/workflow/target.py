@@ -50,6 +50,11 @@ class Target:
         return list(found.values())
 
     @property
+    def names(self) -> frozenset[str]:
+        """Every name that the step's entries define."""
+        return frozenset(name for entry in self.entries for name in (entry.id, *entry.contracts))
+
+    @property
     def own_paths(self) -> list[str]:
         """Patterns of what the step's commit may touch: its files, the document, the brief."""
         return [*self.step.files, self.document_path, self.brief_path]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -80,6 +81,12 @@ def check(target: Target) -> list[Finding]:
 def test_commands(target: Target) -> list[str]:
     """The commands of the step's `tests:` field: what stands in backticks."""
     return [command.strip() for command in _COMMAND.findall(target.step.tests)]
+
+
+def code_environment(root: Path) -> dict[str, str]:
+    """This process's environment, where Python finds the code of the project at `root` before any other copy of it."""
+    folders = [str(root), *([str(root / "src")] if (root / "src").is_dir() else [])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])}
 
 
 def python_files(target: Target) -> list[str]:

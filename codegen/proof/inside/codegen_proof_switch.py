@@ -1,7 +1,7 @@
 """Loaded by every Python process of a judged run: compiles the functions in question with a switch before their body.
 
-The switch notes in `reached` which test came by, and when its function is the one that is removed it returns nothing or
-raises. Lines and sources stay as they were written. Standard library only, for the project's interpreter is another one.
+The switch notes in `reached` which test came by, and when its function is the one that is removed it returns nothing
+or raises. Lines and sources stay as they were written. Standard library only: the project's interpreter runs it.
 """
 
 from __future__ import annotations

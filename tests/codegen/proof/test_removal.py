@@ -235,13 +235,18 @@ def test_a_property_whose_setter_nobody_misses_survives(bench: Bench) -> None:
 
 
 def test_what_runs_at_import_only_is_removed_from_the_start(bench: Bench) -> None:
-    bench.write("shop.py", "def table():\n    return {1: 'a'}\n\ndef idle():\n    print('x')\n\nTABLE = table()\nidle()\n")
+    bench.write(
+        "shop.py", "def table():\n    return {1: 'a'}\n\ndef idle():\n    print('x')\n\nTABLE = table()\nidle()\n"
+    )
     bench.write("test_shop.py", "import shop\n\ndef test_table():\n    assert shop.TABLE[1] == 'a'\n")
     assert bench.verdicts("table", "idle") == {"table": "missed", "idle": "survived"}
 
 
 def test_what_a_child_process_runs_is_removed_there(bench: Bench) -> None:
-    bench.write("shop.py", "def total(prices):\n    return sum(prices)\n\nif __name__ == '__main__':\n    print(total([2, 3]))\n")
+    bench.write(
+        "shop.py",
+        "def total(prices):\n    return sum(prices)\n\nif __name__ == '__main__':\n    print(total([2, 3]))\n",
+    )
     bench.write(
         "test_shop.py",
         """
@@ -281,7 +286,10 @@ def test_a_result_that_only_another_test_looks_at_counts(bench: Bench) -> None:
 
 
 def test_a_loop_that_never_ends_without_the_function_is_missed(bench: Bench) -> None:
-    bench.write("shop.py", "def step(n):\n    return n + 1\n\ndef upto(n):\n    i = 0\n    while i != n:\n        i = step(i) or 0\n    return i\n")
+    bench.write(
+        "shop.py",
+        "def step(n):\n    return n + 1\n\ndef upto(n):\n    i = 0\n    while i != n:\n        i = step(i) or 0\n    return i\n",  # noqa: E501
+    )
     bench.write("test_shop.py", "from shop import upto\n\ndef test_upto():\n    assert upto(3) == 3\n")
     assert bench.verdicts("step") == {"step": "missed"}
 
@@ -319,7 +327,9 @@ def test_a_script_is_judged_by_its_exit_status_and_by_removal(bench: Bench) -> N
 
 
 def test_a_script_that_ends_early_proves_nothing(bench: Bench) -> None:
-    bench.write("test_shop.py", "import os\nfrom shop import total\n\ntotal([1])\nos._exit(0)\nassert total([2, 3]) == 5\n")
+    bench.write(
+        "test_shop.py", "import os\nfrom shop import total\n\ntotal([1])\nos._exit(0)\nassert total([2, 3]) == 5\n"
+    )
     assert bench.verdicts("total", command="python test_shop.py") == {"total": "survived"}
 
 

@@ -15,7 +15,7 @@ TOTAL = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3])
     [
         ("import os\ndef test_a():\n    os._exit(0)\n", "test_shop.py::test_a: did not run to its end"),
         ("import os\nos._exit(0)\n", "the run ended before its tests were collected"),
-        ("import os, signal\ndef test_a():\n    os.kill(os.getpid(), signal.SIGKILL)\n", "test_a: did not run to its end"),
+        ("import os, signal\ndef test_a():\n    os.kill(os.getpid(), signal.SIGKILL)\n", "test_a: did not run to its end"),  # noqa: E501
         ("import pytest\n@pytest.mark.skip(reason='later')\ndef test_a():\n    pass\n", "was skipped: Skipped: later"),
         ("import pytest\npytest.skip('later', allow_module_level=True)\n", "was skipped as a whole"),
         ("import pytest\npytest.importorskip('no_such_module')\n", "was skipped as a whole"),
@@ -24,10 +24,10 @@ TOTAL = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3])
         ("import pytest\ndef test_a():\n    pytest.xfail('no')\n", "marked xfail"),
         ("X = 1\n", "no test was collected"),
         ("def test_a():\n    assert 0\n", "failed in its call"),
-        ("import pytest\n@pytest.fixture\ndef x():\n    yield\n    1 / 0\ndef test_a(x):\n    pass\n", "failed in its teardown"),
+        ("import pytest\n@pytest.fixture\ndef x():\n    yield\n    1 / 0\ndef test_a(x):\n    pass\n", "failed in its teardown"),  # noqa: E501
         ("import no_such_module\n", "could not be collected"),
         ("import pytest\ndef test_a():\n    pytest.exit('enough', returncode=0)\n", "did not run to its end"),
-        ("import unittest\nclass T(unittest.TestCase):\n    @unittest.skip('x')\n    def test_a(self): pass\n", "was skipped"),
+        ("import unittest\nclass T(unittest.TestCase):\n    @unittest.skip('x')\n    def test_a(self): pass\n", "was skipped"),  # noqa: E501
     ],
 )  # fmt: skip
 def test_a_run_that_does_not_end_well_says_why(bench: Bench, test: str, reason: str) -> None:
@@ -107,7 +107,9 @@ def test_a_pytest_that_a_test_starts_is_no_part_of_the_report(bench: Bench) -> N
 
 def test_junit_xml_is_the_report_of_another_runner(bench: Bench) -> None:
     good = '<testsuites><testsuite><testcase classname="a" name="b" time="0.1"/></testsuite></testsuites>'
-    bench.write("check.py", f"from shop import total\nassert total([1]) == 1\nopen('out.xml', 'w').write('''{good}''')\n")
+    bench.write(
+        "check.py", f"from shop import total\nassert total([1]) == 1\nopen('out.xml', 'w').write('''{good}''')\n"
+    )
     proof = bench.judge("total", command="python check.py", junit="out.xml")
     assert proof.passed and proof.runs[0].basis == "junit" and dict(proof.runs[0].passed) == {"a::b": 0.1}
     bad = good.replace("/></testsuite>", "><skipped message='later'/></testcase></testsuite>")

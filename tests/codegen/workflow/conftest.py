@@ -15,9 +15,11 @@ from codegen.document.store import update_document
 from codegen.workflow.commit import commit_step
 from codegen.workflow.git import Git
 from codegen.workflow.ledger import finished, started
+from codegen.workflow.review import review_digest
 from codegen.workflow.scaffold import scaffold
+from codegen.workflow.sealing import sealed_cells
 from codegen.workflow.target import Target, find_target
-from codegen.workflow.verify import verify
+from codegen.workflow.verify import Verification, verify
 
 DOCUMENT = """\
 ---
@@ -154,14 +156,18 @@ def report(shelf: Shelf) -> str:
 ### Step 3: The report
 
 - purpose: say it
-- files: pantry/report.py
-- tests: `python -c "import pantry.report"`
+- files: pantry/report.py, tests/test_report.py
+- tests: `python tests/test_report.py`
 
 | Method | Section | Status | Digest |
 |---|---|---|---|
 | `pantry.report.report` | 5.3.1 | NOT_STARTED | - |
 """
 JAR_TEST = "from pantry.jar import Jar, fill\n\nassert fill(Jar('rice'), 5) == 5\n"
+REPORT_TEST = (
+    "from pantry.jar import Jar\nfrom pantry.report import report\nfrom pantry.shelf import Shelf\n\n"
+    "assert report(Shelf([Jar('rice', 3)])) == '1 jars, 3 g'\n"
+)
 _store = tempfile.TemporaryDirectory(prefix="pantry-")
 _made: dict[tuple[str | None, str, tuple[int, ...]], tuple[Path, list[str]]] = {}
 SHELF_TEST = (
@@ -232,6 +238,8 @@ def implement(project: Pantry, number: int) -> None:
         project.write("tests/test_jar.py", JAR_TEST)
     if number == 2:
         project.write("tests/test_shelf.py", SHELF_TEST)
+    if number == 3:
+        project.write("tests/test_report.py", REPORT_TEST)
     assert scaffold(project.target(number)).findings == ()
     if number == 2:
         project.change(
@@ -245,8 +253,16 @@ def finish(project: Pantry, number: int) -> str:
     """Verify, set done and commit an implemented step without review; its commit."""
     result = verify(project.target(number), lambda text: None)
     assert result.passed, result
-    update_document(project.root / "design" / "pantry.md", lambda document: finished(document, number))
+    done(project, number, result)
     return commit_step(project.target(number), project.git, review=False).id
+
+
+def done(project: Pantry, number: int, result: Verification | None = None) -> None:
+    """What `step done` writes after a verification that passed."""
+    target = project.target(number)
+    cells = sealed_cells(target, result.proof) if result and result.proof else None
+    seal = review_digest(target)
+    update_document(project.root / "design" / "pantry.md", lambda document: finished(document, number, cells, seal))
 
 
 def complete(project: Pantry, *numbers: int) -> list[str]:
