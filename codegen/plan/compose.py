@@ -37,7 +37,7 @@ def new_step(number: int, entries: Sequence[Entry], depends: Sequence[int], modu
         purpose=purpose(entries),
         files=tuple(files),
         checkpoints=checks,
-        tests=f"`pytest {' '.join(tests)}`" if tests else "`pytest`",
+        tests=f"`python -m pytest {' '.join(tests)}`" if tests else "`python -m pytest`",
         rollback="revert the step's commit, after those of the steps that depend on it",
         methods=tuple(method_row(entry) for entry in entries),
         fields={},

@@ -2,8 +2,9 @@
 
 Every commit of a step must name its document and step, leave the step's own rows different from before and done,
 leave the rows of all other steps alone (their Commit cells may be filled), and touch nothing but the step's files,
-the document and the brief. A correction (trailer `Step-Fix:`) may leave the rows as they are, and may span steps. And
-what the document calls DONE must have such a commit, with the id its Commit cell gives, if it gives one.
+the document and the brief or record. A part (trailer `Step-Part:`) leaves its step open, and a later commit finishes
+it. A correction (trailer `Step-Fix:`) may leave the rows as they are, and may span steps. And what the document calls
+DONE must have such a commit, with the id its Commit cell gives, if it gives one.
 
 In a shallow clone the commits at which the history ends are not judged, nor what an older commit may explain.
 """
@@ -11,13 +12,13 @@ In a shallow clone the commits at which the history ends are not judged, nor wha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 from codegen.diagnostics import Finding
 from codegen.document.model import Document, Step
-from codegen.document.parse import parse_document
 from codegen.workflow.git import Git
+from codegen.workflow.history import History
 from codegen.workflow.ledger import came_before
+from codegen.workflow.records import read_record, record_path, with_record
 from codegen.workflow.target import belongs
 from codegen.workflow.trail import TITLE, StepCommit, standing_commits, step_commits
 
@@ -28,13 +29,17 @@ def audit(git: Git, documents: dict[str, Document]) -> list[Finding]:
     """All breaches in HEAD's history, oldest first, then those of the documents (by their paths) as they are."""
     commits = step_commits(git)
     ends = git.ends()
-    findings = [finding for commit in commits if commit.id not in ends for finding in _commit_findings(git, commit)]
+    judged = [commit for commit in commits if commit.id not in ends]
+    history = History(git)
+    history.load_touched(commit.id for commit in judged if len(commit.parents) < 2)
+    history.load((where, c.document) for c in judged if c.document for where in (c.id, *c.parents[:1]))
+    findings = [finding for commit in judged for finding in _commit_findings(history, commit)]
     for path, document in documents.items() if not ends else ():
         findings += _document_findings(path, document, [c for c in commits if c.document in ("", path)])
     return findings
 
 
-def _commit_findings(git: Git, commit: StepCommit) -> Iterator[Finding]:
+def _commit_findings(history: History, commit: StepCommit) -> Iterator[Finding]:
     def found(code: str, message: str, fix: str = "") -> Finding:
         return Finding(commit.document or "(no document)", 1, 1, code, f"{commit.short} {message}", fix=fix or None)
 
@@ -49,11 +54,11 @@ def _commit_findings(git: Git, commit: StepCommit) -> Iterator[Finding]:
     if len(commit.parents) > 1:
         yield found("STEP020", "is a merge; a step is one commit of its own")
         return
-    after = _document_at(git, commit.id, commit.document)
+    after = history.document(commit.id, commit.document)
     if after is None:
         yield found("STEP020", f"names {commit.document}, which it does not hold")
         return
-    before = _document_at(git, commit.parents[0], commit.document) if commit.parents else None
+    before = history.document(commit.parents[0], commit.document) if commit.parents else None
     own = [commit.document]
     for number in commit.numbers:
         step = after.step_by_number.get(number)
@@ -61,12 +66,16 @@ def _commit_findings(git: Git, commit: StepCommit) -> Iterator[Finding]:
             yield found("STEP021", f"is of Step {number}, which its document does not have")
             return
         yield from _flips(commit, before, step, found)
-        own += [*step.files, f"steps/{after.id}/step_{number:02d}.md"]
-        if before and number in before.step_by_number and commit.reverts:
+        record = record_path(after, number)
+        own += [*step.files, record]
+        if before and number in before.step_by_number and (commit.reverts or step.folded):
             own += before.step_by_number[number].files
+        for where in (commit.id, *commit.parents[:1]):
+            if step.folded and (text := history.text(where, record)) is not None:
+                own += with_record(step, read_record(text)).files
     for number in other_rows(before, after, commit.numbers):
         yield found("STEP022", f"(Step {numbers}) also changes the statuses of Step {number}")
-    foreign = [path for path in git.touched(commit.id) if not belongs(path, own)]
+    foreign = [path for path in history.touched(commit.id) if not belongs(path, own)]
     if foreign:
         message = f"(Step {numbers}) touches {', '.join(foreign)}, not in the step's `files:`"
         yield found("STEP023", message)
@@ -76,7 +85,11 @@ def _flips(commit: StepCommit, before: Document | None, step: Step, found: _Foun
     old = before.step_by_number.get(step.number) if before else None
     if commit.is_fix and not commit.reverts and (old is None or old.status not in ("DONE", "STALE")):
         yield found("STEP021", f"corrects Step {step.number}, which was not done before")
-    if not commit.is_fix and old is not None and _state(old) == _state(step):
+    if commit.is_part and not commit.reverts:
+        if step.status == "DONE":
+            yield found("STEP021", f"is a part of Step {step.number} and leaves it DONE")
+        return
+    if not commit.is_fix and not commit.is_part and old is not None and _state(old) == _state(step):
         yield found("STEP021", f"flips no status of Step {step.number}")
     open_ones = [method.name for method in step.methods if method.status != "DONE"]
     if not commit.reverts and (open_ones or step.status != "DONE"):
@@ -100,17 +113,12 @@ def other_rows(before: Document | None, after: Document, own: Sequence[int]) -> 
 def _state(step: Step) -> tuple[str, tuple[tuple[str, str, str], ...]]:
     """What a commit of another step may not change. That this one was begun meanwhile is no claim about its code, and
     the document is committed whole."""
-    methods = tuple((m.name or m.section, _claim(m.status), m.digest) for m in step.methods)
-    return _claim(step.status), methods
+    methods = sorted((m.name or m.section, _claim(m.status), m.digest.partition(".")[0]) for m in step.methods)
+    return _claim(step.status), tuple(methods)
 
 
 def _claim(status: str) -> str:
     return "open" if status in ("NOT_STARTED", "IN_PROGRESS") else status
-
-
-def _document_at(git: Git, commit: str, path: str) -> Document | None:
-    text = git.show(commit, path)
-    return None if text is None else parse_document(text, Path(path))
 
 
 def _document_findings(path: str, document: Document, commits: list[StepCommit]) -> Iterator[Finding]:

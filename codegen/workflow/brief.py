@@ -68,6 +68,8 @@ def stale_briefs(targets: list[Target], root: Path, library: Library) -> list[Fi
     for target in targets:
         path = root / target.brief_path
         known.add(path)
+        if target.step.folded:
+            continue  # its record is written once
         fix = f"Run `codegen step brief {target.step.number} --doc {target.document.id}`."
         if not path.is_file():
             if target.step.status != "NOT_STARTED" and not came_before(target.step):

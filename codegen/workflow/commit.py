@@ -1,24 +1,26 @@
-"""One commit for one step: its files, the document with the statuses flipped, and the brief. Nothing else."""
+"""One commit for one step: its files, the document with the statuses flipped, and the record. Nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from codegen.diagnostics import UsageError
 from codegen.document.edit import set_step_commit
+from codegen.document.fold import finished_step
 from codegen.document.model import Document, Step
+from codegen.document.modern import modern
 from codegen.document.parse import parse_document
 from codegen.document.review import unapproved
 from codegen.document.staleness import effective_status
 from codegen.document.store import document_lock, write_document
 from codegen.document.store import replace_file as write_file
-from codegen.patterns import load_library
 from codegen.workflow.audit import other_rows
-from codegen.workflow.brief import brief
 from codegen.workflow.git import Change, Git
 from codegen.workflow.ledger import PROVEN, came_before, method_key, reviewed_items, with_commits
+from codegen.workflow.records import record_text, whole_step
 from codegen.workflow.review import recorded, review_digest
 from codegen.workflow.sealing import weakened
 from codegen.workflow.target import Target, belongs
@@ -68,20 +70,60 @@ def _commit(targets: list[Target], git: Git, fix: str, review: bool, allow_dirty
         reviewer = ", ".join(dict.fromkeys(filter(None, reviewers))) if all(reviewers) else None
         dirty = _foreign(git.changes(), targets, allow_dirty)
         _refuse_other_rows(targets, git)
-        for target in targets:
-            if not came_before(target.step):
-                _refresh_brief(target)
         old_text = targets[0].document.text
         new_text = _with_known_commits(targets, git)
-        write_document(path, new_text, old_text)
-        own = [pattern for target in targets for pattern in target.own_paths]
-        paths = [change.path for change in git.changes() if belongs(change.path, own)]
-        try:
+        said = message(targets, reviewer, dirty, fix)
+        finishing = not fix and not targets[0].step.folded
+        if finishing:
+            new_text = finished_step(parse_document(new_text, path), targets[0].step.number)
+        with _put_back(path, old_text, new_text, targets[0], record=finishing):
+            own = [pattern for target in targets for pattern in target.own_paths]
+            paths = [change.path for change in git.changes() if belongs(change.path, own)]
             _refuse_nothing(targets, paths, fix)
-            ident = git.commit_only(paths, message(targets, reviewer, dirty, fix))
-        except UsageError:
-            write_document(path, old_text, new_text)
-            raise
+            ident = git.commit_only(paths, said)
+    return Committed(ident, git.short(ident), tuple(paths), tuple(dirty))
+
+
+@contextlib.contextmanager
+def _put_back(path: Path, old: str, new: str, target: Target, record: bool) -> Iterator[None]:
+    """Write the document, and for a step that is finished its record; on an error both are as they were."""
+    file = target.root / target.brief_path
+    before = file.read_bytes() if file.is_file() else None
+    write_document(path, new, old)
+    try:
+        if record:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_file(file, record_text(target.document, target.step).encode("utf-8"))
+        yield
+    except UsageError:
+        write_document(path, old, new)
+        if before is not None:
+            write_file(file, before)
+        elif record:
+            file.unlink(missing_ok=True)
+        raise
+
+
+def commit_part(target: Target, git: Git, text: str, allow_dirty: bool = False) -> Committed:
+    """Commit work on a step that goes on: its files so far, the step stays in progress.
+
+    NotCommitted: the step is not in progress, or what `commit_step` refuses about other files and rows.
+    """
+    git.require()
+    with document_lock(target.document.path, f"step commit {target.step.number}"):
+        target = target.again()
+        number = target.step.number
+        if target.step.status not in ("IN_PROGRESS", "FAILED"):
+            raise NotCommitted(f"Step {number} is {target.step.status}; a part is of a step that is in progress")
+        dirty = _foreign(git.changes(), [target], allow_dirty)
+        _refuse_other_rows([target], git)
+        paths = [change.path for change in git.changes() if belongs(change.path, target.own_paths)]
+        if not paths:
+            raise NotCommitted(f"Step {number}: none of its files is changed; there is nothing to commit")
+        lines = [target.config.commit_title([number], text), ""]
+        lines += [f"Design-Doc: {target.document_path}", f"Step: {number}", "Step-Part: the step goes on"]
+        lines += [_dirty_line(dirty)] if dirty else []
+        ident = git.commit_only(paths, "\n".join(lines) + "\n")
     return Committed(ident, git.short(ident), tuple(paths), tuple(dirty))
 
 
@@ -101,9 +143,13 @@ def message(targets: Sequence[Target], reviewer: str | None, dirty: list[str], f
     if missing:
         lines.append(f"Unapproved: {', '.join(missing)}")
     if dirty:
-        more = f" and {len(dirty) - 3} more" if len(dirty) > 3 else ""
-        lines.append(f"Dirty: {', '.join(dirty[:3])}{more}")
+        lines.append(_dirty_line(dirty))
     return "\n".join(lines) + "\n"
+
+
+def _dirty_line(dirty: Sequence[str]) -> str:
+    more = f" and {len(dirty) - 3} more" if len(dirty) > 3 else ""
+    return f"Dirty: {', '.join(dirty[:3])}{more}"
 
 
 def steps_of_changes(document: Document, root: Path, git: Git) -> list[Step]:
@@ -115,11 +161,14 @@ def steps_of_changes(document: Document, root: Path, git: Git) -> list[Step]:
     roots = [form for each in document.front.roots for form in (each, f"{each}.py")]
     left = {change.path for change in git.changes() if belongs(change.path, roots)}
     before = _in_head(git, path, document)
-    chosen = {number: document.step_by_number[number] for number in other_rows(before, document, [])}
+    document = modern(document)
+    steps = [whole_step(root, document, step) for step in document.steps]
+    changed = other_rows(before, document, [])
+    chosen = {step.number: step for step in steps if step.number in changed}
     left = {file for file in left if not any(belongs(file, list(step.files)) for step in chosen.values())}
     while left:
-        shares = {step.number: {f for f in left if belongs(f, list(step.files))} for step in document.steps}
-        best = max(document.steps, key=lambda step: (len(shares[step.number]), step.status == "DONE"), default=None)
+        shares = {step.number: {f for f in left if belongs(f, list(step.files))} for step in steps}
+        best = max(steps, key=lambda step: (len(shares[step.number]), step.status == "DONE"), default=None)
         if best is None or not shares[best.number]:
             raise NotCommitted(f"{_some(sorted(left))}: in the `files:` of no step of {path}; `codegen plan` makes one")
         chosen[best.number] = best
@@ -135,14 +184,14 @@ def _numbers(targets: Sequence[Target]) -> str:
 
 def _in_head(git: Git, path: str, like: Document) -> Document | None:
     text = git.show("HEAD", path) if git.head() else None
-    return parse_document(text, like.path) if text is not None else None
+    return modern(parse_document(text, like.path)) if text is not None else None
 
 
 def _refuse_other_rows(targets: list[Target], git: Git) -> None:
     """The document is committed whole: what it says of other steps must be what it said."""
     document = targets[0].document
     before = _in_head(git, targets[0].document_path, document)
-    others = other_rows(before, document, [target.step.number for target in targets])
+    others = other_rows(before, modern(document), [target.step.number for target in targets])
     if others and before is not None:
         names = ", ".join(f"Step {number}" for number in others)
         raise NotCommitted(
@@ -226,15 +275,6 @@ def _foreign(changes: list[Change], targets: list[Target], allow_dirty: bool) ->
 
 def _some(paths: list[str]) -> str:
     return ", ".join(paths[:8]) + (f" and {len(paths) - 8} more" if len(paths) > 8 else "")
-
-
-def _refresh_brief(target: Target) -> None:
-    """Render the step's brief, so that the commit holds the one that belongs to its document."""
-    path = target.root / target.brief_path
-    text = brief(target, load_library(target.root)).text
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, text.encode("utf-8"))
 
 
 def _with_known_commits(targets: list[Target], git: Git) -> str:

@@ -124,22 +124,6 @@ def failed(document: Document, number: int, methods: list[str]) -> str:
     return _with(document, number, "FAILED", changes)
 
 
-def taken_back(document: Document, number: int, before: Document | None) -> str:
-    """The text with the step as it was in the document `before` its commit; NOT_STARTED where that did not have it."""
-    step = find_step(document, number)
-    old_step = before.step_by_number.get(number) if before else None
-    old = {method.name or method.section: method for method in old_step.methods} if old_step else {}
-    changes: dict[str, tuple[str, str | None]] = {}
-    for method in step.methods:
-        was = old.get(method.name or method.section)
-        # work that was open before the commit is open no longer: the commit's files are gone
-        done = was is not None and was.status == "DONE"
-        changes[method_key(step, method)] = ("DONE", was.digest) if was and done else ("NOT_STARTED", "")
-    status = "DONE" if old_step and old_step.status == "DONE" else "NOT_STARTED"
-    text = _with(document, number, status, changes)
-    return set_step_commit(_again(document, text), number, "")
-
-
 def with_commits(document: Document, commits: Mapping[int, str]) -> str:
     """The text with the Commit column saying what git's trailers say, for steps that are DONE."""
     for number, commit in commits.items():

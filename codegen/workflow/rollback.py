@@ -16,7 +16,8 @@ from codegen.document.staleness import step_status
 from codegen.document.store import document_lock, write_document
 from codegen.workflow.commit import Committed
 from codegen.workflow.git import Git, GitError, literal
-from codegen.workflow.ledger import taken_back, with_commits
+from codegen.workflow.ledger import with_commits
+from codegen.workflow.reopening import reopened
 from codegen.workflow.target import Target, belongs
 from codegen.workflow.trail import StepCommit, stacks, standing_commits, step_commits
 
@@ -137,7 +138,7 @@ def _document_before(target: Target, git: Git, item: Rollback) -> str:
     parent = git.parent(item.commit.id)
     text = git.show(parent, target.document_path) if parent else None
     before = parse_document(text, target.document.path) if text is not None else None
-    new = parse_document(taken_back(target.document, item.step.number, before), target.document.path)
+    new = parse_document(reopened(target.document, item.step.number, before), target.document.path)
     standing = standing_commits(step_commits(git, target.document_path))
     known = {number: commit.short for number, commit in standing.items() if number != item.step.number}
     return with_commits(new, known)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from codegen.diagnostics import Finding, UsageError
 from codegen.document.model import Document
 from codegen.workflow.git import Git, GitError, literal
+from codegen.workflow.history import History
 from codegen.workflow.target import belongs
 from codegen.workflow.trail import step_commits
 
@@ -37,11 +38,11 @@ def strays(git: Git, documents: Mapping[str, Document], since: str) -> list[Find
     specs = [literal(root) for root in roots]
     log = git.run("log", "--no-merges", "--reverse", "--format=%H%x00%h%x00%s", _range(git, since), "--", *specs)
     findings: list[Finding] = []
-    for line in log.splitlines():
-        ident, short, subject = line.split("\0", 2)
-        if ident in held:
-            continue
-        touched = git.touched(ident)
+    loose = [each for line in log.splitlines() if (each := line.split("\0", 2))[0] not in held]
+    history = History(git)
+    history.load_touched(ident for ident, _, _ in loose)
+    for ident, short, subject in loose:
+        touched = history.touched(ident)
         for path in dict.fromkeys(roots.values()):
             own = [root for root, document in roots.items() if document == path]
             files = [file for file in touched if belongs(file, own)]

@@ -13,6 +13,7 @@ from codegen.document.model import Document, Entry, Step
 from codegen.document.parse import read_document
 from codegen.document.staleness import step_status
 from codegen.workflow.config import StepConfig, load_config
+from codegen.workflow.records import record_path, whole_step
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Target:
 
     @property
     def brief_path(self) -> str:
-        """Path of the step's brief relative to the project."""
-        return f"steps/{self.document.id}/step_{self.step.number:02d}.md"
+        """Path of the step's brief, later of its record, relative to the project."""
+        return record_path(self.document, self.step.number)
 
     @property
     def entries(self) -> list[Entry]:
@@ -61,15 +62,19 @@ class Target:
 
     def again(self) -> Target:
         """The same step, read once more."""
-        document = read_document(self.document.path)
-        return Target(self.root, document, find_step(document, self.step.number), self.config)
+        return target_of(self.root, read_document(self.document.path), self.step.number, self.config)
 
 
 def find_target(number: int, name: str | None = None, root: Path | None = None) -> Target:
     """Step `number` of the named document, or of the project's only one."""
     root = (root or project_root(Path.cwd())).resolve()
     document = read_document(find_document(name, root))
-    return Target(root, document, find_step(document, number), load_config(root))
+    return target_of(root, document, number, load_config(root))
+
+
+def target_of(root: Path, document: Document, number: int, config: StepConfig) -> Target:
+    """Step `number` of a document that was read; of a finished one with what its record holds."""
+    return Target(root, document, whole_step(root, document, find_step(document, number)), config)
 
 
 def belongs(path: str, patterns: list[str]) -> bool:

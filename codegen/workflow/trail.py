@@ -35,6 +35,11 @@ class StepCommit:
     numbers: tuple[int, ...] = ()
 
     @property
+    def is_part(self) -> bool:
+        """Whether it leaves its step in progress: a later commit of the step finishes it."""
+        return "Step-Part" in self.trailers
+
+    @property
     def is_fix(self) -> bool:
         """Whether it corrects steps that stay done, or takes such a correction back."""
         return "Step-Fix" in self.trailers
@@ -62,8 +67,9 @@ def step_commits(git: Git, document: str | None = None) -> list[StepCommit]:
 
 
 def standing_commits(commits: list[StepCommit]) -> dict[int, StepCommit]:
-    """The commit that each step stands by: its last one that was not rolled back."""
-    return {number: stack[-1] for number, stack in stacks(commits).items() if stack}
+    """The commit that each step stands by: its last one that finished or corrected it and was not rolled back."""
+    found = {number: [each for each in stack if not each.is_part] for number, stack in stacks(commits).items()}
+    return {number: stack[-1] for number, stack in found.items() if stack}
 
 
 def stacks(commits: list[StepCommit]) -> dict[int, list[StepCommit]]:

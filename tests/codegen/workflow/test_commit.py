@@ -13,15 +13,16 @@ import pytest
 from codegen.document.store import DocumentBusy, document_lock, update_document
 from codegen.workflow.commit import NotCommitted, commit_step
 from codegen.workflow.git import GitError
-from codegen.workflow.ledger import finished, with_field
+from codegen.workflow.ledger import with_field
 from codegen.workflow.review import FIELD, record_text
 from codegen.workflow.trail import standing_commits, step_commits
 from tests.codegen.workflow.conftest import Pantry, complete, finish, implement
+from tests.codegen.workflow.conftest import done as set_done
 
 
 def done(pantry: Pantry, number: int = 1) -> None:
     implement(pantry, number)
-    update_document(pantry.root / "design/pantry.md", lambda document: finished(document, number))
+    set_done(pantry, number)
 
 
 def test_a_commit_holds_the_files_the_document_and_the_brief(pantry: Pantry) -> None:
