@@ -51,6 +51,8 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     commit = verb("commit", "commit_step_", "one commit: the step's files, the document, the brief", number="*")
     help = "a correction of steps that stay done (default: those of what is changed); TEXT says what was corrected"
     commit.add_argument("--fix", metavar="TEXT", help=help)
+    help = "commit work on a step that goes on; TEXT says what was done so far"
+    commit.add_argument("--part", metavar="TEXT", help=help)
     commit.add_argument("--no-review", action="store_true", help="commit without a review; recorded in a trailer")
     commit.add_argument("--allow-dirty", action="store_true", help="leave other changed files; recorded in a trailer")
     _register_run(verb("run", "run_agent_on_step", "let an AI agent implement a step, supervised"))

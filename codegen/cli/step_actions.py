@@ -20,11 +20,12 @@ from codegen.patterns import load_library
 from codegen.plan.progress import progress
 from codegen.workflow.audit import audit
 from codegen.workflow.brief import brief, stale_briefs
-from codegen.workflow.commit import Committed, commit_fix, commit_step, steps_of_changes
+from codegen.workflow.commit import Committed, commit_fix, commit_part, commit_step, steps_of_changes
 from codegen.workflow.config import load_config
 from codegen.workflow.failure import diagnose, recorded_failure
 from codegen.workflow.git import Git, GitError
 from codegen.workflow.ledger import NotReady, adopted, finished, started, with_commits, with_field
+from codegen.workflow.records import set_record_field
 from codegen.workflow.review import FIELD, method_reviews, record_text, recorded, review_digest
 from codegen.workflow.rollback import roll_back, rollback_plan
 from codegen.workflow.scaffold import scaffold
@@ -182,11 +183,15 @@ def review_step(args: argparse.Namespace) -> int:
     git = Git(target.root)
     if args.approve is not None:
         name = args.approve or _own_name(git)
-        update_document(
-            target.document.path,
-            lambda document: with_field(document, args.number, FIELD, record_text(target, name)),
-            f"step review {args.number}",
-        )
+        value = record_text(target, name)
+        if target.step.folded:
+            set_record_field(target.root / target.brief_path, FIELD, value)
+        else:
+            update_document(
+                target.document.path,
+                lambda document: with_field(document, args.number, FIELD, value),
+                f"step review {args.number}",
+            )
         print(f"Step {args.number}: reviewed by {name}")
         return 0
     reviews = method_reviews(target, git)
@@ -233,11 +238,25 @@ def fail_step(args: argparse.Namespace) -> int:
 def commit_step_(args: argparse.Namespace) -> int:
     if args.fix is not None:
         return _commit_fix(args)
-    if len(args.number) != 1:
-        raise UsageError("which step? give one number; several are corrected together with --fix TEXT")
+    if not args.number:
+        raise UsageError("which step? give its number; several are committed one after the other")
+    if args.part is not None:
+        return _commit_part(args)
+    for number in dict.fromkeys(args.number):
+        target = find_target(number, args.doc)
+        done = commit_step(target, Git(target.root), not args.no_review, args.allow_dirty)
+        _committed(done, target.config.commit_title([number], target.step.title))
+    return 0
+
+
+def _commit_part(args: argparse.Namespace) -> int:
+    text = " ".join(args.part.split())
+    if not text or len(args.number) != 1:
+        raise UsageError("--part: give one step, and say in a few words what was done so far")
     target = find_target(args.number[0], args.doc)
-    done = commit_step(target, Git(target.root), not args.no_review, args.allow_dirty)
-    return _committed(done, target.config.commit_title(args.number, target.step.title))
+    return _committed(
+        commit_part(target, Git(target.root), text, args.allow_dirty), target.config.commit_title(args.number, text)
+    )
 
 
 def _commit_fix(args: argparse.Namespace) -> int:
@@ -248,20 +267,30 @@ def _commit_fix(args: argparse.Namespace) -> int:
     document = read_document(find_document(args.doc, root))
     git = Git(root)
     numbers = args.number or [step.number for step in steps_of_changes(document, root, git)]
-    targets = [find_target(number, args.doc) for number in dict.fromkeys(numbers)]
-    for target in targets if not args.no_review else ():
-        record = recorded(target)
-        if record is None or not record.valid:
-            number = target.step.number
-            how = f"run `codegen step review {number}` and `codegen step review {number} --approve NAME`"
-            raise UsageError(f"Step {number} is not reviewed as it is now; {how}, or give --no-review")
-    for target in targets:
-        result = verify(target, _say)
-        print(render(result.findings), end="")
-        if not result.passed:
-            _say(f"Step {target.step.number} does not verify; nothing is committed")
-            return 1
-    done = commit_fix(targets, git, text, not args.no_review, args.allow_dirty)
+    with document_lock(document.path, "step commit"):
+        targets = [find_target(number, args.doc) for number in dict.fromkeys(numbers)]
+        for target in targets if not args.no_review else ():
+            record = recorded(target)
+            if record is None or not record.valid:
+                number = target.step.number
+                how = f"run `codegen step review {number}` and `codegen step review {number} --approve NAME`"
+                raise UsageError(f"Step {number} is not reviewed as it is now; {how}, or give --no-review")
+        sealed = targets[0].document
+        for target in targets:
+            result = verify(target, _say)
+            print(render(result.findings), end="")
+            if not result.passed:
+                _say(f"Step {target.step.number} does not verify; nothing is committed")
+                return 1
+            cells = sealed_cells(target, result.proof) if result.proof else None
+            sealed = parse_document(finished(sealed, target.step.number, cells, review_digest(target)), document.path)
+        old = targets[0].document.text
+        write_document(document.path, sealed.text, old)
+        try:
+            done = commit_fix(targets, git, text, not args.no_review, args.allow_dirty)
+        except UsageError:
+            write_document(document.path, old, sealed.text)
+            raise
     return _committed(done, targets[0].config.commit_title([target.step.number for target in targets], text))
 
 

@@ -12,7 +12,7 @@ from codegen.document.edit import set_step_commit
 from codegen.document.fold import finished_step
 from codegen.document.model import Document, Step
 from codegen.document.modern import modern
-from codegen.document.parse import parse_document
+from codegen.document.parse import parse_document, read_document
 from codegen.document.review import unapproved
 from codegen.document.staleness import effective_status
 from codegen.document.store import document_lock, write_document
@@ -21,9 +21,10 @@ from codegen.workflow.audit import other_rows
 from codegen.workflow.git import Change, Git
 from codegen.workflow.ledger import PROVEN, came_before, method_key, reviewed_items, with_commits
 from codegen.workflow.records import record_text, whole_step
+from codegen.workflow.reopening import reopened
 from codegen.workflow.review import recorded, review_digest
 from codegen.workflow.sealing import weakened
-from codegen.workflow.target import Target, belongs
+from codegen.workflow.target import Target, belongs, target_of
 from codegen.workflow.trail import standing_commits, step_commits
 from codegen.workflow.verify import check
 
@@ -45,8 +46,9 @@ def commit_step(target: Target, git: Git, review: bool = True, allow_dirty: bool
 
     NotCommitted: a method is not DONE or is stale, the code drifted since, the review is missing or void
     (`review=False` records that in a trailer instead), files outside the step are changed (`allow_dirty` records
-    them), rows of another step are changed, there is a conflict, or there is nothing to commit. GitError: git or a
-    hook refused; then index and document are as they were.
+    them), there is a conflict, or there is nothing to commit. What the document says of other steps that are not
+    committed yet is held back for their commits. GitError: git or a hook refused; then index and document are as they
+    were.
     """
     return _commit([target], git, "", review, allow_dirty)
 
@@ -68,8 +70,8 @@ def _commit(targets: list[Target], git: Git, fix: str, review: bool, allow_dirty
         targets = [target.again() for target in targets]
         reviewers = [_checked(target, review) for target in targets]
         reviewer = ", ".join(dict.fromkeys(filter(None, reviewers))) if all(reviewers) else None
-        dirty = _foreign(git.changes(), targets, allow_dirty)
-        _refuse_other_rows(targets, git)
+        others = _other_steps(targets, git)
+        dirty = _foreign(git.changes(), targets, allow_dirty, [each.own_paths for each in others])
         old_text = targets[0].document.text
         new_text = _with_known_commits(targets, git)
         said = message(targets, reviewer, dirty, fix)
@@ -80,7 +82,7 @@ def _commit(targets: list[Target], git: Git, fix: str, review: bool, allow_dirty
             own = [pattern for target in targets for pattern in target.own_paths]
             paths = [change.path for change in git.changes() if belongs(change.path, own)]
             _refuse_nothing(targets, paths, fix)
-            ident = git.commit_only(paths, said)
+            ident = git.commit_only(paths, said, _held_back(targets[0], git, others))
     return Committed(ident, git.short(ident), tuple(paths), tuple(dirty))
 
 
@@ -115,15 +117,15 @@ def commit_part(target: Target, git: Git, text: str, allow_dirty: bool = False) 
         number = target.step.number
         if target.step.status not in ("IN_PROGRESS", "FAILED"):
             raise NotCommitted(f"Step {number} is {target.step.status}; a part is of a step that is in progress")
-        dirty = _foreign(git.changes(), [target], allow_dirty)
-        _refuse_other_rows([target], git)
+        others = _other_steps([target], git)
+        dirty = _foreign(git.changes(), [target], allow_dirty, [each.own_paths for each in others])
         paths = [change.path for change in git.changes() if belongs(change.path, target.own_paths)]
         if not paths:
             raise NotCommitted(f"Step {number}: none of its files is changed; there is nothing to commit")
         lines = [target.config.commit_title([number], text), ""]
         lines += [f"Design-Doc: {target.document_path}", f"Step: {number}", "Step-Part: the step goes on"]
         lines += [_dirty_line(dirty)] if dirty else []
-        ident = git.commit_only(paths, "\n".join(lines) + "\n")
+        ident = git.commit_only(paths, "\n".join(lines) + "\n", _held_back(target, git, others))
     return Committed(ident, git.short(ident), tuple(paths), tuple(dirty))
 
 
@@ -187,17 +189,26 @@ def _in_head(git: Git, path: str, like: Document) -> Document | None:
     return modern(parse_document(text, like.path)) if text is not None else None
 
 
-def _refuse_other_rows(targets: list[Target], git: Git) -> None:
-    """The document is committed whole: what it says of other steps must be what it said."""
-    document = targets[0].document
-    before = _in_head(git, targets[0].document_path, document)
-    others = other_rows(before, modern(document), [target.step.number for target in targets])
-    if others and before is not None:
-        names = ", ".join(f"Step {number}" for number in others)
-        raise NotCommitted(
-            f"Step {_numbers(targets)}: the document also changes the statuses of {names}; commit that step first, "
-            "commit the document alone, or name all of them with --fix"
-        )
+def _other_steps(targets: Sequence[Target], git: Git) -> list[Target]:
+    """The steps whose rows differ from HEAD's and that this commit is not of: they wait for commits of their own."""
+    first = targets[0]
+    document = modern(first.document)
+    before = _in_head(git, first.document_path, document)
+    own = [target.step.number for target in targets]
+    numbers = other_rows(before, document, own) if before is not None else []
+    return [target_of(first.root, first.document, number, first.config) for number in numbers]
+
+
+def _held_back(target: Target, git: Git, others: Sequence[Target]) -> dict[str, str]:
+    """The document as this commit has it: what it says of other steps is what HEAD says. Empty where it says that."""
+    if not others:
+        return {}
+    document = read_document(target.document.path)
+    before = _in_head(git, target.document_path, document)
+    for other in others:
+        text = reopened(document, other.step.number, before, exact=True)
+        document = parse_document(text, document.path)
+    return {target.document_path: document.text}
 
 
 def _refuse_nothing(targets: list[Target], paths: list[str], fix: str) -> None:
@@ -222,13 +233,13 @@ def _checked(target: Target, review: bool) -> str | None:
     if open_ones or target.step.status != "DONE":
         names = ", ".join(f"{name} ({status})" for name, status in open_ones.items()) or target.step.status
         raise NotCommitted(f"Step {number} is not done: {names}; run `codegen step done {number}`")
-    _refuse_unproven(target)
     wrong = next((finding for finding in check(target) if finding.severity == "error"), None)
     if wrong:
         raise NotCommitted(
             f"Step {number} is not what Section 5 says any more: {wrong.path}:{wrong.line} {wrong.message}; run "
             f"`codegen step verify {number}`"
         )
+    _refuse_unproven(target)
     found = recorded(target)
     if not review:
         return found.reviewer if found and found.valid else None
@@ -256,14 +267,18 @@ def _refuse_unproven(target: Target) -> None:
             raise NotCommitted(f"Step {number}: {name} is no longer proven: {reason}; put the tests back, or {again}")
 
 
-def _foreign(changes: list[Change], targets: list[Target], allow_dirty: bool) -> list[str]:
-    """Changed paths outside the step. NotCommitted: there are some and they are not allowed, or a conflict."""
+def _foreign(
+    changes: list[Change], targets: list[Target], allow_dirty: bool, others: Sequence[list[str]] = ()
+) -> list[str]:
+    """Changed paths outside the step and of no `others` that wait for their own commits. NotCommitted: there are some
+    and they are not allowed, or a conflict."""
     conflicts = [change.path for change in changes if change.unmerged]
     if conflicts:
         raise NotCommitted(f"unresolved conflicts: {_some(conflicts)}; resolve them first")
     document = Path(targets[0].document_path)
     lock = document.with_name(f".{document.name}.lock").as_posix()  # held by this very command
     own = [*(pattern for target in targets for pattern in target.own_paths), lock]
+    own += [pattern for patterns in others for pattern in patterns]
     foreign = sorted(change.path for change in changes if not belongs(change.path, own))
     if foreign and not allow_dirty:
         raise NotCommitted(

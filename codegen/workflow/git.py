@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,11 +150,14 @@ class Git:
         outside = [f"/{path}" for path in everything.split("\0") if path and not path.startswith(prefix)]
         return inside + outside
 
-    def commit_only(self, paths: list[str], message: str) -> str:
+    def commit_only(self, paths: list[str], message: str, contents: Mapping[str, str] | None = None) -> str:
         """Commit exactly these paths as they lie in the working tree, and return the commit's id.
 
-        What else is staged stays staged. When a hook refuses, the index is as it was.
+        `contents` are texts that some of the paths have in the commit instead; their files stay as they are. What else
+        is staged stays staged. When a hook refuses, the index is as it was.
         """
+        if contents:
+            return self._commit_contents(paths, message, contents)
         untracked = [change.path for change in self.changes() if not change.tracked and change.path in paths]
         if untracked:
             self.run("add", "--intent-to-add", "--", *map(literal, untracked))
@@ -166,6 +170,33 @@ class Git:
             if untracked:
                 self.run("rm", "--cached", "--quiet", "--", *map(literal, untracked))
             raise
+        return self.run("rev-parse", "HEAD").strip()
+
+
+    def _commit_contents(self, paths: list[str], message: str, contents: Mapping[str, str]) -> str:
+        """Commit from an index of its own, as `git commit --only` does, so that a file need not be written twice."""
+        with tempfile.TemporaryDirectory(prefix="index-") as folder:
+            environment = {"GIT_INDEX_FILE": f"{folder}/index"}
+            head = self.head()
+            self.run("read-tree", *([head] if head else ["--empty"]), environment=environment)
+            plain = "".join(f"{literal(path)}\0" for path in paths if path not in contents)
+            if plain:
+                self.run(
+                    *("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"),
+                    text=plain,
+                    environment=environment,
+                )
+            for path, text in contents.items():
+                blob = self.run("hash-object", "-w", f"--path={path}", "--stdin", text=text).strip()
+                entry = f"100644,{blob},{self.prefix()}{path}"
+                self.run("update-index", "--add", f"--cacheinfo={entry}", environment=environment)
+            self.run(
+                *("commit", "--quiet", "--cleanup=verbatim", "--file=-"),
+                text=message,
+                deadline=WITH_HOOKS,
+                environment=environment,
+            )
+        self.run("reset", "--quiet", "--", *map(literal, paths))
         return self.run("rev-parse", "HEAD").strip()
 
 

@@ -9,7 +9,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from codegen.diagnostics import UsageError
 from codegen.document.model import Document, Field, Step, split_names
+from codegen.document.store import replace_file
 
 MOST_LINES = 20
 _FIELD = re.compile(r"- (?P<name>[a-z]+): (?P<value>.*)$")
@@ -55,6 +57,19 @@ def read_record(text: str) -> dict[str, Field]:
     return {match["name"]: Field(match["name"], match["value"], at, at) for at, match in found}
 
 
+def set_record_field(path: Path, name: str, value: str) -> None:
+    """Write one field into a record. UsageError: there is no record at `path`."""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    fields = read_record(text)
+    if not fields:
+        raise UsageError(f"{path}: is not the record of a finished step; `git log -- {path.name}` may have it")
+    lines = [line for line in text.splitlines() if not line.startswith(f"- {name}: ")]
+    later = _KEPT[_KEPT.index(name) + 1 :]
+    at = next((n for n, line in enumerate(lines) if line.startswith(tuple(f"- {each}: " for each in later))), len(lines))
+    lines.insert(at, f"- {name}: {value}")
+    replace_file(path, ("\n".join(lines) + "\n").encode("utf-8"))
+
+
 def whole_step(root: Path, document: Document, step: Step) -> Step:
     """The step with what its record holds, where only its row is left in the document."""
     path = root / record_path(document, step.number)
@@ -75,7 +90,7 @@ def with_record(step: Step, fields: dict[str, Field]) -> Step:
         files=split_names(text("files")),
         tests=text("tests"),
         rollback=text("rollback"),
-        fields={key: value for key, value in fields.items() if key not in ("review", "proven", "names", "proof")},
+        fields={key: value for key, value in fields.items() if key not in ("proven", "names", "proof")},
     )
 
 

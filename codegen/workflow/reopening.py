@@ -16,9 +16,9 @@ from codegen.document.recording import set_record
 from codegen.document.rows import changed_row
 
 
-def reopened(document: Document, number: int, before: Document | None) -> str:
+def reopened(document: Document, number: int, before: Document | None, exact: bool = False) -> str:
     """The text with a step as it was in `before`; NOT_STARTED where that did not have it. What was in progress before
-    is not started any more: the files of the commit are gone."""
+    is not started any more, for the files of the commit are gone; with `exact` it is in progress."""
     document = modern(document)
     before = modern(before) if before is not None else None
     step = find_step(document, number)
@@ -32,7 +32,9 @@ def reopened(document: Document, number: int, before: Document | None) -> str:
         was = before.record.get(name) if before is not None else None
         done = was is not None and was.status == "DONE"
         kept = {"status": "NOT_STARTED", "step": "", "digest": "", "tests": "", "proof": ""}
-        if was is not None and done:
+        if exact and was is None:
+            kept["status"] = ""
+        if was is not None and (done or exact):
             kept = {key: getattr(was, key) for key in kept}
         if was is None and not _is_method(document, number, name):
             kept["status"] = ""
@@ -41,8 +43,10 @@ def reopened(document: Document, number: int, before: Document | None) -> str:
             cells[name] = kept | {key: getattr(was, key) for key in ("verdict", "reviewer", "date", "approved")}
     document = parse_document(set_record(document, cells), document.path)
     step = find_step(document, number)
-    status = "DONE" if old is not None and old.status == "DONE" else "NOT_STARTED"
-    row = {"status": status, "commit": "-"}
+    done = old is not None and (old.status == "DONE" or exact)
+    row = {"status": old.status if old is not None and done else "NOT_STARTED", "commit": "-"}
+    if exact and old is not None:
+        row["commit"] = old.commit or "-"
     table = next(table for table in document.tables if table.line < step.row_line <= table.line_end)
     if "names" in table.columns and not step.folded:
         row["names"] = "-"

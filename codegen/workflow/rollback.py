@@ -17,6 +17,7 @@ from codegen.document.store import document_lock, write_document
 from codegen.workflow.commit import Committed
 from codegen.workflow.git import Git, GitError, literal
 from codegen.workflow.ledger import with_commits
+from codegen.workflow.records import whole_step
 from codegen.workflow.reopening import reopened
 from codegen.workflow.target import Target, belongs
 from codegen.workflow.trail import StepCommit, stacks, standing_commits, step_commits
@@ -36,7 +37,7 @@ class Rollback:
 
 def rollback_plan(target: Target, git: Git, cascade: bool) -> list[Rollback]:
     """What is taken back, in order: the step's last correction where it has one, else the step; with `cascade` the DONE
-    steps that depend on it first, and of each step its corrections too.
+    steps that depend on it first, and of each step its corrections and its parts too.
 
     NotRolledBack: a DONE step depends on it and `cascade` is not given, or a step has no commit to take back.
     """
@@ -54,13 +55,14 @@ def rollback_plan(target: Target, git: Git, cascade: bool) -> list[Rollback]:
             "--cascade"
         )
     plan: list[Rollback] = []
-    for step in [*dependents, target.step]:
+    for step in [*(whole_step(target.root, target.document, each) for each in dependents), target.step]:
         stack = standing.get(step.number, [])
         if all(commit.is_fix for commit in stack):
             raise NotRolledBack(f"Step {step.number} has no commit in this branch; there is nothing to take back")
         fixes = itertools.takewhile(lambda commit: commit.is_fix, reversed(stack))
-        last = next(commit for commit in reversed(stack) if not commit.is_fix)
-        plan += [Rollback(step, commit) for commit in (*fixes, last)]
+        last = next(at for at in range(len(stack) - 1, -1, -1) if not stack[at].is_fix)
+        parts = itertools.takewhile(lambda commit: commit.is_part, reversed(stack[:last]))
+        plan += [Rollback(step, commit) for commit in (*fixes, stack[last], *parts)]
     order = {commit.id: at for at, commit in enumerate(commits)}
     return sorted(plan, key=lambda each: order[each.commit.id], reverse=True)
 

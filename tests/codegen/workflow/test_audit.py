@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codegen.document.edit import set_method_status
 from codegen.document.store import update_document
 from codegen.workflow.audit import audit
 from codegen.workflow.ledger import adopted, finished, started
@@ -41,8 +42,9 @@ def test_a_commit_that_flips_nothing_is_a_breach(pantry: Pantry) -> None:
 
 def test_flipping_another_steps_status_is_a_breach(pantry: Pantry) -> None:
     complete(pantry, 1)
-    pantry.change("design/pantry.md", "| 5.2.1 | NOT_STARTED |", "| 5.2.1 | DONE |")
-    pantry.change("design/pantry.md", "| `pantry.jar.fill` | 5.1.2 | DONE |", "| `pantry.jar.fill` | 5.1.2 | STALE |")
+    path = pantry.root / "design/pantry.md"
+    update_document(path, lambda document: set_method_status(document, 2, "Shelf", "DONE"))
+    update_document(path, lambda document: set_method_status(document, 1, "fill", "STALE"))
     forge(pantry, 1)
     assert ("STEP022", "(Step 1) also changes the statuses of Step 2") in breaches(pantry)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codegen.patterns import load_library
 from codegen.workflow.brief import brief, estimate_tokens, stale_briefs
-from tests.codegen.workflow.conftest import Pantry, complete
+from tests.codegen.workflow.conftest import Pantry, complete, done, implement
 
 BRIEF = """\
 # Step 2: The shelf
@@ -90,14 +90,30 @@ def test_a_method_is_shown_by_its_signature_where_others_build_on_it(pantry: Pan
 
 
 def test_a_status_does_not_change_a_brief(pantry: Pantry) -> None:
-    complete(pantry, 1)
     library = load_library(pantry.root)
-    assert (pantry.root / "steps/pantry/step_01.md").read_text() == brief(pantry.target(1), library).text
+    before = brief(pantry.target(1), library).text
+    implement(pantry, 1)
+    done(pantry, 1)
+    assert brief(pantry.target(1), library).text == before
+
+
+def test_the_brief_of_a_finished_step_becomes_a_record_of_a_few_lines(pantry: Pantry) -> None:
+    complete(pantry, 1)
+    lines = (pantry.root / "steps/pantry/step_01.md").read_text().splitlines()
+    assert lines[0] == "# Step 1: Jars" and len(lines) <= 20
+    assert [line.partition(":")[0] for line in lines[2:]] == [
+        *("- purpose", "- files", "- tests", "- names", "- proof", "- proven", "- rollback")
+    ]
+    target = pantry.target(1)
+    assert target.step.files == ("pantry/__init__.py", "pantry/jar.py", "tests/test_jar.py")
+    assert target.step.tests == "`python tests/test_jar.py`"
+    assert stale_briefs([target], pantry.root, load_library(pantry.root)) == []
 
 
 def test_a_brief_that_says_something_else_is_stale(pantry: Pantry) -> None:
-    complete(pantry, 1)
+    implement(pantry, 1)
     library = load_library(pantry.root)
+    pantry.write("steps/pantry/step_01.md", brief(pantry.target(1), library).text)
     targets = [pantry.target(number) for number in (1, 2, 3)]
     assert stale_briefs(targets, pantry.root, library) == []
     pantry.change("design/pantry.md", "Put more into a jar", "Put something into a jar")
@@ -110,8 +126,7 @@ def test_a_brief_that_says_something_else_is_stale(pantry: Pantry) -> None:
 
 
 def test_a_begun_step_without_a_brief_is_found(pantry: Pantry) -> None:
-    complete(pantry, 1)
-    (pantry.root / "steps/pantry/step_01.md").unlink()
+    implement(pantry, 1)
     found = stale_briefs([pantry.target(number) for number in (1, 2, 3)], pantry.root, load_library(pantry.root))
     assert [finding.code for finding in found] == ["STEP001"]
 

@@ -11,9 +11,8 @@ import pytest
 
 from codegen.cli import main
 from codegen.document.staleness import stale_methods
-from codegen.document.store import update_document
-from codegen.workflow.ledger import finished
 from tests.codegen.workflow.conftest import DOCUMENT, Pantry, complete, implement
+from tests.codegen.workflow.conftest import done as set_done
 
 DOC = "design/pantry.md"
 MOMENTS = ("before", "after")
@@ -29,7 +28,7 @@ def written(pantry: Pantry) -> None:
 
 def done(pantry: Pantry) -> None:
     written(pantry)
-    update_document(pantry.root / DOC, lambda document: finished(document, 1))
+    set_done(pantry, 1)
 
 
 def two_committed(pantry: Pantry) -> None:

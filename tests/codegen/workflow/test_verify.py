@@ -84,9 +84,17 @@ def test_a_test_past_its_deadline_fails_it(pantry: Pantry) -> None:
     assert result.runs[0].status is None
 
 
-def test_a_step_without_tests_is_warned_about(pantry: Pantry) -> None:
+def test_a_step_with_functions_and_no_test_command_does_not_verify(pantry: Pantry) -> None:
     implement(pantry, 1)
     pantry.change("design/pantry.md", "- tests: `python tests/test_jar.py`\n", "- tests: by eye\n")
+    result, _ = verified(pantry)
+    assert not result.passed and codes(result) == {"STEP013"}
+
+
+def test_a_step_of_data_alone_without_a_test_command_is_warned_about(pantry: Pantry) -> None:
+    implement(pantry, 1)
+    pantry.change("design/pantry.md", "- tests: `python tests/test_jar.py`\n", "- tests: by eye\n")
+    pantry.change("design/pantry.md", "| `pantry.jar.fill` | 5.1.2 | IN_PROGRESS | - |\n", "")
     result, _ = verified(pantry)
     assert result.passed and codes(result) == {"STEP013"}
 
