@@ -172,7 +172,6 @@ class Git:
             raise
         return self.run("rev-parse", "HEAD").strip()
 
-
     def _commit_contents(self, paths: list[str], message: str, contents: Mapping[str, str]) -> str:
         """Commit from an index of its own, as `git commit --only` does, so that a file need not be written twice."""
         with tempfile.TemporaryDirectory(prefix="index-") as folder:
@@ -189,7 +188,7 @@ class Git:
             for path, text in contents.items():
                 blob = self.run("hash-object", "-w", f"--path={path}", "--stdin", text=text).strip()
                 entry = f"100644,{blob},{self.prefix()}{path}"
-                self.run("update-index", "--add", f"--cacheinfo={entry}", environment=environment)
+                self.run("update-index", "--add", "--cacheinfo", entry, environment=environment)
             self.run(
                 *("commit", "--quiet", "--cleanup=verbatim", "--file=-"),
                 text=message,

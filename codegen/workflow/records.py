@@ -65,7 +65,9 @@ def set_record_field(path: Path, name: str, value: str) -> None:
         raise UsageError(f"{path}: is not the record of a finished step; `git log -- {path.name}` may have it")
     lines = [line for line in text.splitlines() if not line.startswith(f"- {name}: ")]
     later = _KEPT[_KEPT.index(name) + 1 :]
-    at = next((n for n, line in enumerate(lines) if line.startswith(tuple(f"- {each}: " for each in later))), len(lines))
+    at = next(
+        (n for n, line in enumerate(lines) if line.startswith(tuple(f"- {each}: " for each in later))), len(lines)
+    )
     lines.insert(at, f"- {name}: {value}")
     replace_file(path, ("\n".join(lines) + "\n").encode("utf-8"))
 
