@@ -2,7 +2,8 @@
 
 Held to it are the commits after one that the project names (`since` in `[tool.codegen.step]`): what came before is
 accepted as it is. A commit touches a document's code when it changes a path below one of the document's `roots`; it
-belongs to a step by its trailers. Merges bring no change of their own and are left out.
+belongs to a step by its trailers. A document without steps, of adopted code, asks for none. Merges bring no change of
+their own and are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def strays(git: Git, documents: Mapping[str, Document], since: str) -> list[Find
     roots = {
         form: path
         for path, document in documents.items()
-        if document.front.status != "superseded"
+        if document.front.status != "superseded" and document.steps
         for root in document.front.roots
         for form in (root.rstrip("/"), f"{root.rstrip('/')}.py")
     }
