@@ -89,7 +89,7 @@ def _flips(commit: StepCommit, before: Document | None, step: Step, found: _Foun
         if step.status == "DONE":
             yield found("STEP021", f"is a part of Step {step.number} and leaves it DONE")
         return
-    if not commit.is_fix and not commit.is_part and old is not None and _state(old) == _state(step):
+    if not commit.is_fix and not commit.is_part and old is not None and _state(old, True) == _state(step, True):
         yield found("STEP021", f"flips no status of Step {step.number}")
     open_ones = [method.name for method in step.methods if method.status != "DONE"]
     if not commit.reverts and (open_ones or step.status != "DONE"):
@@ -110,10 +110,13 @@ def other_rows(before: Document | None, after: Document, own: Sequence[int]) -> 
     return changed
 
 
-def _state(step: Step) -> tuple[str, tuple[tuple[str, str, str], ...]]:
+def _state(step: Step, texts: bool = False) -> tuple[str, tuple[tuple[str, str, str], ...]]:
     """What a commit of another step may not change. That this one was begun meanwhile is no claim about its code, and
-    the document is committed whole."""
-    methods = sorted((m.name or m.section, _claim(m.status), m.digest.partition(".")[0]) for m in step.methods)
+    the document is committed whole. With `texts` also what the digests say of the entries' texts, which folding drops.
+    """
+    methods = sorted(
+        (m.name or m.section, _claim(m.status), m.digest if texts else m.digest.partition(".")[0]) for m in step.methods
+    )
     return _claim(step.status), tuple(methods)
 
 

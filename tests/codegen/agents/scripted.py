@@ -34,6 +34,10 @@ change("pantry/shelf.py", {WEIGHT[0]!r}, {WEIGHT[1]!r})
 write("tests/test_shelf.py", "from pantry.jar import Jar\\nfrom pantry.shelf import Shelf\\n\\n"
       "assert Shelf([Jar('rice', 3)]).weight() == 3\\n")
 """
+STEP_3 = """
+write("tests/test_report.py", "from pantry.jar import Jar\\nfrom pantry.report import report\\n"
+      "from pantry.shelf import Shelf\\n\\nassert report(Shelf([Jar('rice', 3)])) == '1 jars, 3 g'\\n")
+"""
 
 
 class Supervised:
@@ -104,4 +108,4 @@ def processes(entry: str) -> list[str]:
     return found
 
 
-__all__ = ["HEAD", "STEP_1", "STEP_2", "WEIGHT", "Limits", "Supervised"]
+__all__ = ["HEAD", "STEP_1", "STEP_2", "STEP_3", "WEIGHT", "Limits", "Supervised"]

@@ -141,7 +141,7 @@ def test_what_a_test_leaves_running_does_not_hold_the_run(supervised: Supervised
     script = (
         STEP_1
         + f"""
-write("tests/test_jar.py", "{server}open({str(pid)!r}, 'w').write(str(child.pid))\\n")
+write("tests/test_jar.py", pathlib.Path("tests/test_jar.py").read_text() + "{server}open({str(pid)!r}, 'w').write(str(child.pid))\\n")
 """
     )
     run, _ = supervised.run(1, script)

@@ -109,6 +109,7 @@ def test_a_step_is_run_and_committed(
     if git(root, "status", "--porcelain"):
         committed(root)
     worktrees = git(root, "worktree", "list")
+    monkeypatch.setenv("PYTHONPATH", str(root))
     supervised = Supervised(Pantry(root), tmp_path_factory.mktemp("scripts"))
     outside = (
         "\nwrite(os.path.join(os.popen('git rev-parse --show-toplevel').read().strip(), 'other/file.txt'), 'mine')"

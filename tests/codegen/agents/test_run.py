@@ -20,7 +20,7 @@ from codegen.agents.tree import agent_tree
 from codegen.diagnostics import UsageError
 from codegen.document.store import document_lock
 from codegen.workflow.ledger import NotReady
-from tests.codegen.agents.scripted import STEP_1, STEP_2, WEIGHT, Supervised
+from tests.codegen.agents.scripted import STEP_1, STEP_2, STEP_3, WEIGHT, Supervised
 from tests.codegen.workflow.conftest import complete, implement
 
 
@@ -39,7 +39,7 @@ def test_a_good_agent_is_done_in_one_round_and_waits_for_review(supervised: Supe
 
 
 def test_whole_plans_are_driven_to_commits_one_a_step(supervised: Supervised) -> None:
-    for number, script in ((1, STEP_1), (2, STEP_2), (3, "pass")):
+    for number, script in ((1, STEP_1), (2, STEP_2), (3, STEP_3)):
         run, _ = supervised.run(number, script, commit=True)
         assert run.outcome == "committed", run
     pantry = supervised.pantry
