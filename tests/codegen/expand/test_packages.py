@@ -72,7 +72,7 @@ def results(folder: Path, package: str, parts: tuple[str, ...]) -> Counter[tuple
     report = folder / "report.xml"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=", "--tb=no"]
     where = [str(Path(package, part)) for part in parts]
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": ""}
     subprocess.run(
         [*command, "-c", os.devnull, "--rootdir", str(folder), f"--junitxml={report}", *where],
         cwd=folder, env=environment, capture_output=True, check=False, timeout=1_800,
