@@ -150,7 +150,8 @@ def codes_in_code() -> set[str]:
     for path in (Path(__file__).parents[3] / "codegen" / "expand").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "code":
-                found.update(n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant) and n.value)
+                values = [n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant)]
+                found.update(value for value in values if re.fullmatch(r"[a-z]+(-[a-z]+)*", str(value)))
             name = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
             if name in places:
                 values = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
