@@ -1,4 +1,20 @@
-"""Compare the blocks that stand in a file with the planned ones: states, reasons, and the new text."""
+"""Compare the blocks that stand in a file with the planned ones: states, reasons, and the new text.
+
+Nothing is edited in place. The plan says what a fresh expansion of the author's text has (see `planning`); the reading
+says what stands; the new text is the author's lines with, at each site, either the block that stands or the fresh one.
+So the work is pairing and judging:
+
+- Pairing. A block below its annotation is found by the annotation's line in the author's text, which no edit of blocks
+  moves; a remote one by its place and the line above it. Several at one place pair by their opening lines first, so
+  that adding an annotation does not make its neighbours stale, and then by order.
+- Judging. The seal comes before the plan: a block whose own digest does not match its mark was edited, whatever the
+  plan says now, and is never replaced without being asked for. Only a block that nobody edited can be stale.
+- Keeping. A block that is fresh keeps its bytes, also when a formatter gave it others than we would.
+- Leftovers. A block that no plan pairs with is an orphan and goes, unless its annotation has an error: then the author
+  is in the middle of a change, and it stays.
+
+One error leaves the whole file alone: half an expansion would be neither the author's text nor ours.
+"""
 
 from __future__ import annotations
 

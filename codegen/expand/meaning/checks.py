@@ -103,10 +103,13 @@ def _placement(pattern: Pattern, place: Place, uses_result: bool) -> Placement:
     """Where the check goes: the pattern says, but `result` needs the return, and a place outside a body has no here."""
     if pattern.placement == "wrap":
         return "wrap"
+    # `result` has a value nowhere else, whatever the pattern is and wherever it was written.
     if uses_result:
         return "on_return"
+    # Above a `def` nothing has run: what is claimed of values before is the entry's, of what is left behind the exits'.
     if place.speaks_of:
         return "on_return" if pattern.placement == "on_return" or is_postcondition(pattern) else "on_entry"
+    # In mid-body a postcondition without `result` speaks of this moment; at the head it can only mean the end.
     if pattern.placement == "on_return":
         return "on_return" if place.head else "here"
     return "on_entry" if pattern.placement == "on_entry" and place.function else "here"
@@ -124,5 +127,7 @@ def _speaks_of_result(pattern: Pattern, bound: Bound, place: Place) -> bool:
         return False
     if any(parameter.arg == RESULT for parameter in parameters_of(function)):
         return False
+    # A function may have a variable called result. In its body the name is that variable; about the function as a
+    # whole there is no variable to speak of yet.
     local = RESULT in bound_in(function)
     return not local or bool(place.head or place.speaks_of)

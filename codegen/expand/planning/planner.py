@@ -133,6 +133,7 @@ def _place(planning: Planning, opener: Opener, checks: list[Check]) -> None:
             raise SiteError("wrap", f"{checks[0].item.id} has to stand alone", "Give it an annotation of its own.")
         plan_wrap(planning, opener, checks[0])
         return
+    # Snapshots before anything else of this annotation: they are the entry's, and other blocks there may need them.
     _snapshots(planning, checks)
     here = [check for check in checks if check.placement == "here"]
     entry = [check for check in checks if check.placement == "on_entry"]

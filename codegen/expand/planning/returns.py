@@ -34,6 +34,7 @@ def plan_returns(planning: Planning, scope: Scope) -> None:
         _gives_a_result(function.name, exits, scope)
         message = f"{function.name} is a generator: `result` is what its return gives, not what it yields"
         planning.report(opener, "warning", "generator", message, "Check each value where it is yielded.")
+    # One block holds all claims of an exit: the result is bound once, and each claim sees the same state.
     for leaving in exits:
         _at_return(planning, scope, leaving)
     if falls_off(function.body):
@@ -55,12 +56,16 @@ def _gives_a_result(name: str, exits: Sequence[Exit], scope: Scope) -> None:
 
 def _at_return(planning: Planning, scope: Scope, leaving: Exit) -> None:
     statement, suite = leaving.statement, leaving.suite
+    # A return in `finally` replaces another return, or an exception on its way out: a check there would judge a value
+    # that the function never meant to give.
     if leaving.in_finally:
         message = f"the return on line {planning.line_of(statement.lineno)} is inside finally and overrides any other"
         raise SiteError("return-in-finally", message, "Move it out of the finally clause.", statement.lineno)
     planning.alone(suite, leaving.index, "return")
     after = first_line(statement) - 1
     _require(planning, scope, suite, after, f" at the return on line {planning.line_of(statement.lineno)}")
+    # A returned name can be read again; anything else is evaluated once, before the claims, for it may change what they
+    # speak of.
     plain = _usable_value(scope, statement.value)
     if plain is not None:
         _add(planning, scope, after, suite, _code(planning, scope, suite.unit, plain), None)
@@ -82,6 +87,7 @@ def _usable_value(scope: Scope, value: ast.expr | None) -> str | None:
 
 
 def _at_end(planning: Planning, scope: Scope, body: Suite) -> None:
+    # Annotations at the end of the body come before the exit's block: what they check is still the body's.
     after = planning.layout.logical_end(last_line(body.statements[-1]))
     own = {block.key[1]: block for block in planning.plan.blocks if block.key[0] == "own"}
     for opener in planning.openers:

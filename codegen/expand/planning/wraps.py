@@ -25,6 +25,7 @@ def plan_wrap(planning: Planning, opener: Opener, check: Check) -> None:
         raise SiteError("wrap", f"{id_} cannot enclose a definition", "Put it above a statement.")
     if first_line(below) != opener.last_line + 1:
         raise SiteError("wrap", f"{id_} does not touch its statement", "Put it on the line right above.")
+    # The statement moves into the block and further right, so no line of it may hold anything else.
     planning.alone(place.suite, place.index, "statement")
     planning.unmarked(below, "that statement")
     refuse_yield_inside(below, id_)
@@ -37,6 +38,7 @@ def plan_wrap(planning: Planning, opener: Opener, check: Check) -> None:
     waits = any(isinstance(node, ast.AsyncWith | ast.Await | ast.AsyncFor) for node in ast.walk(tree))
     if waits and not isinstance(place.function, ast.AsyncFunctionDef):
         raise SiteError("wrap", f"{id_} needs an async function", "Use it where a call is awaited.")
+    # Without an await inside, time would pass and the deadline never come: nothing can be cancelled.
     if waits and not any(isinstance(n, ast.Await | ast.AsyncWith | ast.AsyncFor) for n in ast.walk(below)):
         raise SiteError("wrap", f"the statement below {id_} awaits nothing", "Put it above the awaited call.")
     planning.add(

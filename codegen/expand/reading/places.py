@@ -1,7 +1,19 @@
 """Where an annotation stands, and so where a statement can be put for it.
 
-An own-line comment belongs to the suite of its column; a trailing comment to the statement it ends; a comment in a
-signature to its parameter. A place where no statement can stand is a PlaceError with the fix.
+A comment has no place in Python's grammar, so its place is what a reader would bind it to; the tree is asked only where
+the eye would look. Four questions, in this order, and the first that is answered decides:
+
+1. Is it inside brackets? Then it is about a parameter of a signature, or at the end of a statement that a formatter
+   wrapped in parentheses; elsewhere in brackets no statement can stand.
+2. Is it between decorators and their `def`? Then it is about the function.
+3. Is it behind code? Then it is about the statement, or the header, that ends on its line.
+4. It has a line of its own. Then its column names the block, as indentation does for a statement: the innermost block
+   that is open on that line and not further right. The code below decides only where the column leaves two answers: a
+   comment in the column of `else:` belongs to the clause below it, one that touches a `def` to that function.
+
+Two things are never done: a comment is not moved to a place where its meaning would be another one, and it is not
+guessed what a wrong column meant (it is taken by its column, and reported). A place where no statement can stand is a
+PlaceError with the fix.
 """
 
 from __future__ import annotations
@@ -86,6 +98,7 @@ class Places:
 
     def find(self, opener: Opener) -> Place:
         """The annotation's place. Raises PlaceError."""
+        # Brackets come first: what a tokenizer calls a line, inside them, is no line that a statement could have.
         if opener.comment.depth:
             return self._in_brackets(opener)
         if decorated := self.index.decorated(opener.line):
@@ -124,10 +137,13 @@ class Places:
         below_line = self.layout.next_code(opener.last_line)
         if below_line and (clause := self._clause(below_line)):
             header = column_of(self.lines[below_line.first - 1])
+            # Above `else:` a comment further right may still end the block before it; in the column of one of the open
+            # blocks it does. Any other column is a slip, and the header below is what the author looked at.
             if column <= header or not any(suite.column == column for suite in chain):
                 warnings = () if column == header else (f"indented {column}, the {clause.clause} below it {header}",)
                 return self._below_header(clause, warnings, clause.clause)
             below = self.root
+        # The code below says how deep the author is; a comment further right than it ends a block that closes here.
         else:
             below = self._suite_of_next(chain, below_line.first if below_line else 0)
         if column <= below.column or below is chain[-1]:
@@ -154,14 +170,18 @@ class Places:
         index = bisect_left(suite.statements, opener.line, key=first_line)
         below = suite.statements[index] if index < len(suite.statements) else None
         above = last_before(suite, opener.line)
+        # Without a blank line a comment above a `def` is read as the function's. With one it is a statement's place, or
+        # nobody could check a module's names above its functions.
         if isinstance(below, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and self._touches(opener, below):
             return self._about(below, warnings)
         if suite.kind == "class":
             raise PlaceError("a class body is not a place for a check", "Move it to __init__ or __post_init__.")
+        # A statement above the docstring would make it an expression that documents nothing.
         if index == 0 and below is not None and is_docstring(below) and suite.kind == "function":
             return self._about(suite.owner, warnings)
         if suite.kind == "module":
             self._after_futures(suite, index)
+        # The head of a function is where only its parameters have values: below the docstring, before any statement.
         head = suite.kind == "function" and all(is_docstring(s) for s in suite.statements[:index][:1]) and index <= 1
         return Place(suite, index, opener.last_line, head, isinstance(above, LEAVING), warnings=warnings)
 
@@ -205,10 +225,12 @@ class Places:
             self._after_futures(suite, index + 1)
         if is_docstring(statement) and index == 0 and suite.kind == "function":
             return self._about(suite.owner, ())
+        # Behind a `return` the check would never run, and in front of it, it would see what the author did not mean.
         dead = isinstance(statement, LEAVING)
         return Place(suite, index + 1, last_line(statement), False, dead)
 
     def _no_semicolon(self, suite: Suite, index: int) -> None:
+        # A block is whole lines. Put below `a = 1; b = a` it would come after both, and strip could not part them.
         statement = suite.statements[index]
         neighbours = suite.statements[max(0, index - 1) : index] + suite.statements[index + 1 : index + 2]
         lines = {first_line(statement), last_line(statement)}
@@ -221,6 +243,7 @@ class Places:
             parameter = self._parameter(body.function, opener)
             place = self._about(body.function, ())
             return Place(place.suite, place.index, place.after, True, speaks_of=body, parameter=parameter)
+        # Deeper than one bracket there is no telling what the comment is about: a default, a type, an element.
         for suite, index in self.index.holding(opener.line):
             if self._ends(suite.statements[index], opener):
                 return self._after_statement(opener, suite, index)
