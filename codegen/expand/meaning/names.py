@@ -55,6 +55,7 @@ def missing(name: str, suite: Suite, after: int) -> str | None:
 def _missing_local(name: str, suite: Suite, after: int, function: Function) -> str | None:
     body = _body_of(suite, function)
     events = _events_of(body).get(name, ())
+    # Above in the text is above in time, but for loops; and there the first round decides, for it would raise.
     usable = [
         e for e in events if not e.deleted and e.line <= after and not _apart(e.suite, suite) and _lives(e, suite)
     ]

@@ -143,8 +143,8 @@ class Places:
                 warnings = () if column == header else (f"indented {column}, the {clause.clause} below it {header}",)
                 return self._below_header(clause, warnings, clause.clause)
             below = self.root
-        # The code below says how deep the author is; a comment further right than it ends a block that closes here.
         else:
+            # The code below says how deep the author is; a comment further right than it ends a block that closes here.
             below = self._suite_of_next(chain, below_line.first if below_line else 0)
         if column <= below.column or below is chain[-1]:
             suite = below
