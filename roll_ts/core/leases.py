@@ -3,7 +3,7 @@
 Invariant: a device has at most one compute holder; a holder changes only through nobody.
 
 The window has no budget of bytes: what lies in it is one copy of the parameters on either side, and how much a device
-holds beside that is known to the parties alone; the party that does not fit says so and is named (D-29).
+holds beside that is known to the parties alone; the party that does not fit says so and is named (D-3).
 """
 
 from __future__ import annotations
