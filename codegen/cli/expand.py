@@ -24,6 +24,13 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--force", action="store_true", help="also replace edited blocks, between their marks")
     parser.add_argument("--adopt", action="store_true", help="take equivalent hand-written checks under management")
     parser.add_argument("--extract", action="store_true", help="make functions of checks of more than 10 lines")
+    parser.add_argument(
+        "--suggest", action="store_true", help="propose what annotations that cannot be expanded probably mean"
+    )
+    parser.add_argument(
+        "--accept", metavar="all|LINES", help="with --suggest: write the proposals, all or those on these lines (12,40)"
+    )
+    parser.add_argument("--strict", action="store_true", help="warnings fail, too")
     parser.add_argument("--section", metavar="ID", help="of a design document: preview only this section")
     parser.add_argument("--index", action="store_true", help="of a design document: list its patterns")
     parser.add_argument("--exclude", action="append", default=[], metavar="GLOB", help="skip matching paths")
@@ -46,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
         return _preview(args)
     if args.section or args.index:
         raise UsageError("--section and --index go with a design document, DOC.md")
+    if args.suggest:
+        return _suggest(args)
     return _unmanaged(args) if args.unmanaged else _expand(args)
 
 
@@ -54,6 +63,10 @@ def _consistent(args: argparse.Namespace) -> None:
         raise UsageError("--stdin-filename goes with - as the only path")
     if "-" in args.paths and len(args.paths) > 1:
         raise UsageError("- has to be the only path")
+    if args.accept is not None and not args.suggest:
+        raise UsageError("--accept goes with --suggest")
+    if args.suggest and (args.strip or args.adopt or args.unmanaged or "-" in args.paths):
+        raise UsageError("--suggest goes with files and folders, and with none of --strip, --adopt, --unmanaged")
     if args.strip and (args.adopt or args.extract):
         raise UsageError("--strip takes code out; --adopt and --extract put code in")
 
@@ -93,7 +106,32 @@ def _expand(args: argparse.Namespace) -> int:
         verb = "would change" if args.check or args.diff else "changed"
         counts = f"{sites} site{'s' * (sites != 1)}, {changed} file{'s' * (changed != 1)} {verb}"
         print(f"{counts}, {summary(findings)}", file=sys.stderr)
-    return exit_status(findings)
+    return exit_status(findings, args.strict)
+
+
+def _suggest(args: argparse.Namespace) -> int:
+    from codegen.expand.driver.request import suggestions
+
+    lines = _accepted(args)
+    write = args.accept is not None and not (args.check or args.diff)
+    findings: list[Finding] = []
+    written = 0
+    for found, accepted in suggestions(tuple(args.paths), tuple(args.exclude), lines, write):
+        written += accepted
+        findings += [each.finding() for each in found]
+    sys.stdout.write(render(findings, args.format))
+    if not args.quiet:
+        print(f"{len(findings)} proposals, {written} written", file=sys.stderr)
+    return 1 if written < len(findings) else 0
+
+
+def _accepted(args: argparse.Namespace) -> frozenset[int] | None:
+    """The lines whose proposals are accepted; None for all of them."""
+    if args.accept in (None, "all"):
+        return None
+    if len(args.paths) > 1 or not all(part.strip().isdigit() for part in args.accept.split(",")):
+        raise UsageError(f"--accept {args.accept}: give all, or the line numbers of one file, such as 12,40")
+    return frozenset(int(part) for part in args.accept.split(","))
 
 
 def _print_text(args: argparse.Namespace, outcome: Outcome) -> None:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from codegen.diagnostics import Finding
+from codegen.diagnostics import Finding, UsageError
 from codegen.expand.driver.cache import Cache, library_fingerprint, open_cache
 from codegen.expand.driver.many_files import run_files
 from codegen.expand.driver.settings import find_project, read_settings
@@ -19,6 +19,7 @@ from codegen.expand.reading.source import ending, split_lines
 
 if TYPE_CHECKING:
     from codegen.expand.driver.one_file import Job
+    from codegen.expand.driver.suggest import Suggestion
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,33 @@ def _save(memory: Cache, tags: frozenset[str]) -> None:
         memory.save(tags)
     except OSError as error:
         print(f"codegen: the cache was not written: {error}", file=sys.stderr)
+
+
+def suggestions(
+    paths: tuple[str, ...], exclude: tuple[str, ...], lines: frozenset[int] | None, write: bool
+) -> Iterator[tuple[list[Suggestion], int]]:
+    """The proposals of each file, and how many of them were written. Raises UsageError."""
+    from codegen.expand.driver.suggest import accept, suggest
+    from codegen.expand.reading.files import find_files, read_bytes
+    from codegen.expand.writing.replace import NotWritten, replace_file
+    from codegen.patterns import load_library
+
+    settings = read_settings(find_project(Path.cwd()))
+    library = load_library(settings.folder)
+    marks = Marks(library.tags())
+    for path in find_files(list(paths), (*settings.exclude, *exclude)):
+        data = read_bytes(path)
+        found = suggest(path, data, library, marks, settings.options) if marks.prefilter.search(data) else []
+        taken = [each for each in found if lines is None or each.first in lines]
+        if lines is not None and (missing := sorted(lines - {each.first for each in found})):
+            raise UsageError(f"{path}: no proposal on line {', '.join(map(str, missing))}; run --suggest first")
+        if write and taken:
+            try:
+                replace_file(path, data, accept(data, taken))
+            except NotWritten as error:
+                raise UsageError(f"{path}: {error}; {error.fix}") from error
+        if found:
+            yield found, len(taken) if write else 0
 
 
 def unified_diff(outcome: Outcome) -> str:

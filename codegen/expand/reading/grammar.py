@@ -107,13 +107,13 @@ def _parse_item(tag: str, text: str, position: int, first: bool) -> tuple[Item, 
             if text[position:].strip()
             else "a pattern id is missing",
             position,
-            f"Write `# {tag}: ID(arguments)`; `codegen patterns list` names the ids.",
+            f"Write `# {tag}: ID(arguments)`; `codegen expand --suggest` proposes what it could be.",
         )
     if first and "_" not in found[0] and text[found.end() :].strip() and after not in ("(", ","):
         raise FreeText(
             f"{text[position : position + 40].strip()!r} is not a pattern id",
             position,
-            f"Write `# {tag}: ID(arguments)`; `codegen patterns list` names the ids.",
+            f"Write `# {tag}: ID(arguments)`; `codegen expand --suggest` proposes what it could be.",
         )
     if after != "(":
         return Item(tag, found[0], offset=position), found.end()

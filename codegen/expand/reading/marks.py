@@ -19,6 +19,11 @@ from codegen.expand.reading.grammar import FreeText, Notation, NotationError, Op
 
 HANGING = 2
 DIRECTIVE = re.compile(r"#[ \t]*(?:[A-Za-z][\w-]*:|noqa\b)")
+_FOR_TOOLS = re.compile(
+    r"\s+#\s*(?:noqa(?::[\sA-Z0-9,]*)?|nosec\b[\sA-Z0-9,]*|type:\s*ignore(?:\[[\w\s,-]*\])?|pragma:\s*no\s*cover"
+    r"|fmt:\s*skip|py(?:lint|right):\s*[\w=,-]+(?:\[[\w\s,]*\])?)\s*\Z"
+)
+"""A comment for another tool behind an annotation: it stays in the line and is no part of what is said."""
 REMOTE_PLACES = ("entry", "return", "else", "elif", "except", "finally", "case", "module")
 
 
@@ -117,7 +122,7 @@ class Marks:
         """Parse an annotation, taking the further comment lines that belong to it."""
         comment = comments[index - 1]
         tag, place = opening[1], opening[2]
-        text = comment.text[opening.end() :].rstrip()
+        text = _FOR_TOOLS.sub("", comment.text[opening.end() :]).rstrip()
         pieces = [(0, comment.line, comment.column + opening.end())]
         used = 0
         while True:

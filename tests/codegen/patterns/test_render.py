@@ -129,12 +129,14 @@ def test_a_named_error_replaces_the_patterns_own() -> None:
     ("claim", "test"),
     [
         ("not busy", "busy"), ("not (a or b)", "(a or b)"), ("not not a", "not a"), ("(not a)", "a"),
-        ("not a or b", "a and not b"), ("a == b", "a != b"), ("a != b", "a == b"), ("not a < b", "a < b"), ("not(a)", "(a)"),
+        ("not a or b", "a and not b"), ("a == b", "a != b"), ("a != b", "a == b"),
+        ("not a < b", "a < b"), ("not(a)", "(a)"),
         ("a is None", "a is not None"), ("a.b is not None", "a.b is None"),
         ("a in ('x', \"y\")", "a not in ('x', \"y\")"),
         ("(a or b) not in c", "(a or b) in c"), ("a is b is c", "not a is b is c"), ("a <= b", "not a <= b"),
         ("(a) is (b == c)", "a is not (b == c)"), ("a in b and c", "a not in b or not c"), ("a or b", "not (a or b)"),
-        ("not a or (b and c)", "a and not (b and c)"), ("a is None or (b == c or not d)", "a is not None and (b != c and d)"),
+        ("not a or (b and c)", "a and not (b and c)"),
+        ("a is None or (b == c or not d)", "a is not None and (b != c and d)"),
     ],
 )  # fmt: skip
 def test_a_claim_that_is_a_negation_is_not_negated_twice(claim: str, test: str) -> None:
