@@ -98,9 +98,11 @@ class Oracle:
             return False
         if self.finish is not None:
             return True
-        if isinstance(event, a.RankDied | a.RankStats | a.RankBooted) and self.ranks.is_old(event.rank, event.incarnation):
-            return True
-        if isinstance(event, a.TrainerDied | a.TrainerReady) and event.incarnation != self.trainer.incarnation:
+        if isinstance(event, a.RankDied):
+            return self.ranks.is_old(event.rank, event.incarnation)
+        if isinstance(event, a.TrainerDied):
+            return event.incarnation != self.trainer.incarnation or self.trainer.gone
+        if isinstance(event, a.RankStats | a.RankBooted) and self.ranks.is_old(event.rank, event.incarnation):
             return True
         if isinstance(event, OF_ATTEMPT):
             return event.attempt not in self.rollouts.tries
@@ -152,13 +154,13 @@ class Oracle:
                 self.ranks.died(event)
                 self.rollouts.rank_gone(event.rank)
                 self._dead_now.append(event.rank)
+            case a.TrainerDied():
+                self.trainer.died()
+                self.rollouts.step_undone()
             case a.CommandFailed() if event.command is not None and event.command in self.said:
                 self._failed(self.said[event.command])
             case _ if command is not None:
                 self._hear_answer(event, command)
-            case a.TrainerDied():
-                self.trainer.died()
-                self.rollouts.step_undone()
 
     def _hear_answer(self, event: a.Event, command: a.Command) -> None:
         row = self.ranks.rows[command.rank] if hasattr(command, "rank") else None
@@ -180,9 +182,6 @@ class Oracle:
             case a.TrainerReady():
                 self.trainer.ready(event)
                 self.rollouts.new_version(event.version)
-            case a.TrainerDied():
-                self.trainer.died()
-                self.rollouts.step_undone()
             case a.TrainingFinished():
                 self.trainer.trained(event)
                 self.rollouts.step_done()
@@ -221,10 +220,13 @@ class Oracle:
             self.trainer.save_failed.add(command.version)
         if isinstance(command, a.StepEnvironment):
             self.rollouts.environment_failed(command.id)
+        if isinstance(command, a.Train):
+            self.trainer.training = False
+            self.rollouts.step_undone()
         self.answered.add(command.id)
 
     def _see(self, c: a.Command) -> None:
-        need(self.finish is None, "R26", f"after the end: {c}")
+        need(self.finish is None or isinstance(c, a.SetTimer), "R26", f"after the end: {c}")
         need(c.id > self.last_id, "R29", f"command id {c.id} after {self.last_id}")
         self.last_id = c.id
         quiet = isinstance(c, SAYS_NOTHING_BACK)
@@ -326,6 +328,8 @@ class Oracle:
         """A member whose death is known does not hold up the others (R23)."""
         group = self.trainer.group
         if group is None or group.id in self.answered or self.finish is not None or self.stopping:
+            return
+        if not any(self.ranks.live(rank) for rank in group.members if rank not in self._dead_now):
             return
         for rank in self._dead_now:
             need(rank not in group.members, "R23", f"rank {rank} is dead and its group is waited for: {group}")

@@ -1,0 +1,1 @@
+BROKEN: list[tuple[str, str, str, str]] = []
