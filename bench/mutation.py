@@ -2,7 +2,7 @@
 
 Drawn mutants change one operator, constant, condition or statement of `roll_ts/core`, chosen by a fixed seed; expanded
 validation blocks are left out, because `codegen expand --check` refuses any change of them. The ones by hand, in
-`bench/broken_rules.py`, break each rule of the scheduler once. Each runs against a copy of the sources, with the tests
+`bench/_broken_rules.py`, break each rule of the scheduler once. Each runs against a copy of the sources, with the tests
 that `make test` runs for the core, the quick ones first. The last line is JSON: drawn, killed, share, survivors.
 """
 
@@ -199,7 +199,7 @@ def drawn(count: int, seed: int) -> list[Mutant]:
 
 def by_hand() -> list[Mutant]:
     """The rules of the scheduler, each broken once. Raises ValueError when a text is not found exactly once."""
-    from broken_rules import BROKEN
+    from _broken_rules import BROKEN
 
     found = []
     for rule, file, old, new in BROKEN:

@@ -27,7 +27,7 @@ class Scenario:
     """One world. Rates are shares of commands (or events); times are seconds on the world's clock.
 
     `faults`: None draws faults by the rates; a dict from the name of a place ("Drain#3") to a fault injects those
-    alone. `stop_at`: a person asks for the end at that event; −1: never. `sick`: rank → "fails" (every request fails at
+    alone. `evaluate_at`: a person wants an evaluation then. `stop_at`: a person asks for the end at that event; −1: never. `sick`: rank → "fails" (every request fails at
     once), "alone" (every group with it fails), "immortal" (its end is never confirmed), "boots" (never comes up).
     """
 
@@ -46,6 +46,7 @@ class Scenario:
     max_running_per_rank: int = 8
     kv_capacity: int = 4000
     evaluation_episodes: int = 0
+    evaluate_at: float = -1.0
     checkpoint_every: int = 0
     brisk: bool = True
     changes: dict[str, Any] = field(default_factory=dict)
@@ -129,6 +130,7 @@ def draw(seed: int, policies: tuple[str, ...], sizes: tuple[int, ...] = (2, 3, 4
         max_running_per_rank=dice.choose((1, 2, 8)),
         kv_capacity=dice.choose((500, 1000, 4000)),
         evaluation_episodes=dice.choose((0, 0, 3)),
+        evaluate_at=20.0 * dice.real() if dice.chance(0.1) else -1.0,
         checkpoint_every=dice.choose((0, 1, 2)),
         changes={"max_restarts_per_rank": 60, "max_trainer_restarts": 60},
         rate=dice.choose((0.0, 0.01, 0.03, 0.08)),

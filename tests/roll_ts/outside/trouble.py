@@ -38,6 +38,16 @@ FAULTS: dict[str, tuple[str, ...]] = {
 "twice", "lost" (never arrives), "unheard" (done, its answer is lost), "die" and "hang" (the party, on the way), "lie"
 (a wrong digest, a canary that is off, requests that are left, no bytes, another holder or epoch)."""
 
+RARE = {
+    "Abort": 3.0, "Drain": 1.5, "Fence": 3.0, "Release": 3.0, "Restart": 2.0, "ResetCache": 3.0, "WakeKV": 2.0,
+    "Sync": 2.0, "FormGroup": 1.5, "Train": 6.0, "ReleaseTrainer": 5.0, "Checkpoint": 6.0, "StartTrainer": 6.0,
+    "FenceTrainer": 20.0,
+}  # fmt: skip
+"""How much oftener than the rate a fault comes up at a command that is said seldom."""
+
+OFTEN = (a.SubmitAcked, a.Progress, a.Finished, a.EnvironmentReplied, a.TimerFired)
+"""Events of which there are many; the others are echoed more often."""
+
 
 def guilty_of(command: a.Command, oracle: Oracle) -> set[int]:
     """The ranks that a fault at this command speaks against. A group that fails speaks against a rank only alone."""

@@ -22,7 +22,7 @@ from tests.roll_ts.outside.engines import Engines
 from tests.roll_ts.outside.oracle import Oracle
 from tests.roll_ts.outside.scenario import Scenario
 from tests.roll_ts.outside.training import Trainer
-from tests.roll_ts.outside.trouble import FAULTS, bad_event, guilty_of
+from tests.roll_ts.outside.trouble import FAULTS, OFTEN, RARE, bad_event, guilty_of
 from tests.roll_ts.outside.violation import Violation
 
 SILENT = (a.RankMoved, a.Settled, a.GroupDropped, a.Decided, a.Cancel, a.SetTimer, a.Finish)
@@ -106,8 +106,10 @@ class World:
         if self.scenario.stop_at == 0:
             self.post(0.0, a.UserStop())
         self.post(0.0, a.TrajectoriesWanted(until=self.scenario.start_version + self.scenario.until))
+        if self.scenario.evaluate_at > 0:
+            self.post(self.scenario.evaluate_at, a.EvaluationWanted(episodes=2, first_seed=500))
         while self._heap and self._tail < 15:
-            at, _, made = heapq.heappop(self._heap)
+            at, _, made = self._next()
             self.now = max(self.now, at)
             event = made()
             if event is None or (isinstance(event, a.TimerFired) and at != self._timer):
@@ -135,6 +137,21 @@ class World:
         self.oracle.judge(event, self.now, commands, stale)
         for command in commands:
             self._obey(command)
+
+    def _next(self) -> tuple[float, int, Callable[[], a.Event | None]]:
+        """What happens next; where the scenario says so by "swap#…", one of the things behind it instead."""
+        head = self._heap[0]
+        behind = self._pick("swap", 0.0, ()) if self.scenario.faults is not None else None
+        if behind is None:
+            return heapq.heappop(self._heap)
+        ahead = [heapq.heappop(self._heap) for _ in range(min(int(behind), len(self._heap) - 1))]
+        found = heapq.heappop(self._heap)
+        for other in ahead:
+            heapq.heappush(self._heap, other)
+        if found[2] is a.TimerFired:
+            heapq.heappush(self._heap, found)
+            return heapq.heappop(self._heap)
+        return (head[0], *found[1:])  # another order, at the time at which something was to happen
 
     def _push(self, delay: float, made: Callable[[], a.Event | None]) -> None:
         heapq.heappush(self._heap, (self.now + delay, self.posted, made))
@@ -169,7 +186,7 @@ class World:
                 self.finish = command
             return
         kind = type(command).__name__
-        fault = self._pick(kind, self.scenario.rate, FAULTS[kind])
+        fault = self._pick(kind, min(0.4, self.scenario.rate * RARE.get(kind, 1.0)), FAULTS[kind])
         self.coverage.command(kind, fault)
         number = self._count[kind]
         dice = Dice(self.scenario.seed, "delay", kind, number)
@@ -248,12 +265,16 @@ class World:
         if scenario.restore_every and number % scenario.restore_every == 0 and self.finish is None:
             saved = json.loads(json.dumps(self.scheduler.save()))
             self.scheduler = Scheduler.restore(saved, self.settings, make_policy(scenario.policy))
-        noisy = scenario.noise if not isinstance(event, a.TrajectoriesWanted) else 0.0
-        what = self._pick("noise", noisy, ("echo", "echo", "much later", "bad", "early"))
+        noisy = 0.0 if isinstance(event, a.TrajectoriesWanted) else scenario.noise
+        if not isinstance(event, OFTEN):
+            noisy *= 4
+        what = self._pick("noise", noisy, ("echo", "much later", "much later", "bad", "early"))
+        dice = Dice(scenario.seed, "echo", number)
         if what == "echo":
-            self._push(0.001 + 0.5 * Dice(scenario.seed, "echo", number).real(), lambda: event)
+            self._push(0.001 + 0.5 * dice.real(), lambda: event)
         elif what == "much later":
-            self._push(5.0 + 60.0 * Dice(scenario.seed, "echo", number).real(), lambda: event)
+            for _ in range(4):
+                self._push(0.3 * 3.0 ** (6.0 * dice.real()), lambda: event)
         elif what == "early":
             self.deliver(a.TimerFired())
         elif what == "bad":
