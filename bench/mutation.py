@@ -112,7 +112,9 @@ class Sites(ast.NodeVisitor):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
         new = " or " if isinstance(node.op, ast.And) else " and "
-        self.add(f"joins with{new.rstrip()}", node, "(" + new.join(f"({self.text(value)})" for value in node.values) + ")")
+        self.add(
+            f"joins with{new.rstrip()}", node, "(" + new.join(f"({self.text(value)})" for value in node.values) + ")"
+        )
         for number, value in enumerate(node.values):
             rest = [f"({self.text(other)})" for place, other in enumerate(node.values) if place != number]
             joined = (" and " if isinstance(node.op, ast.And) else " or ").join(rest)
@@ -205,7 +207,9 @@ def by_hand() -> list[Mutant]:
     for rule, file, old, new in BROKEN:
         source = (CORE / file).read_text()
         if source.count(old) != 1:
-            raise ValueError(f"{rule}: {file} has {source.count(old)} times {old!r}: write the mutant for the present text")
+            raise ValueError(
+                f"{rule}: {file} has {source.count(old)} times {old!r}: write the mutant for the present text"
+            )
         start = source.index(old)
         line = source.count("\n", 0, start) + 1
         name = f"{rule} broken: roll_ts/core/{file}:{line}"
@@ -241,7 +245,12 @@ def killer(folder: Path, mutant: Mutant | None) -> str:
         for stage in SUITE:
             try:
                 done = subprocess.run(
-                    [sys.executable, *stage], cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS
+                    [sys.executable, *stage],
+                    cwd=folder,
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    timeout=SECONDS,
                 )
             except subprocess.TimeoutExpired:
                 return f"no end within {SECONDS} s"
@@ -299,7 +308,17 @@ def main() -> int:
             survivors.append(mutant.name)
     killed = len(mutants) - len(survivors)
     share = killed / len(mutants)
-    print(json.dumps({"bench": "mutation", "mutants": len(mutants), "killed": killed, "share": round(share, 4), "survivors": survivors}))
+    print(
+        json.dumps(
+            {
+                "bench": "mutation",
+                "mutants": len(mutants),
+                "killed": killed,
+                "share": round(share, 4),
+                "survivors": survivors,
+            }
+        )
+    )
     return 0 if share >= options.share else 1
 
 

@@ -15,12 +15,13 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from roll_ts.core.settings import Problem
 
 if TYPE_CHECKING:
     from roll_ts.config import RunConfig
+    from roll_ts.runtime.replay import Replayed
 
 
 class _Refused(Exception):
@@ -85,7 +86,37 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("folder", type=Path, metavar="RUN", help="run folder")
         command.add_argument("--json", action="store_true", help="machine-readable result")
         command.set_defaults(run=run)
+        if name == "replay":
+            _add_replay_options(command)
     return parser
+
+
+def _add_replay_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--policy", help="another policy: where does it first do something else?")
+    command.add_argument("--until", type=float, default=float("inf"), metavar="T", help="stop at T seconds of the run")
+    command.add_argument(
+        "--explain",
+        nargs=2,
+        action=_Explained,
+        metavar=("KIND", "ID"),
+        help="why a trajectory, rank or decision (numbers from 0) waited or moved, in words",
+    )
+
+
+class _Explained(argparse.Action):
+    """KIND ID: one of the kinds that can be explained, and a number."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: Any = None
+    ) -> None:
+        from roll_ts.observe.explaining import KINDS
+
+        kind, number = values
+        if kind not in KINDS:
+            parser.error(f"--explain {kind}: choose one of {', '.join(KINDS)}")
+        if not number.isdecimal():
+            parser.error(f"--explain {kind} {number}: the number of a {kind} is a whole number from 0")
+        namespace.explain = (kind, int(number))
 
 
 def _train(args: argparse.Namespace) -> int:
@@ -182,20 +213,60 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _replay(args: argparse.Namespace) -> int:
-    from roll_ts.observe.journal import JournalError
-    from roll_ts.runtime.replay import replay
+    from itertools import takewhile
 
-    journal = _journal(args.folder)
+    from roll_ts.observe.explaining import explain
+    from roll_ts.observe.journal import JournalError, JournalReader
+    from roll_ts.runtime.replay import replay_entries
+    from roll_ts.runtime.results import journal_of
+
     try:
-        difference = replay(journal)
+        journal = JournalReader(journal_of(args.folder))
+        if args.explain:
+            kind, number = args.explain
+            lines = explain(journal.header, takewhile(lambda entry: entry.t <= args.until, journal), kind, number)
+            if args.json:
+                print(json.dumps({kind: number, "story": list(lines)}))
+            else:
+                for line in lines:
+                    print(line)
+            return 0
+    except (OSError, JournalError) as error:
+        raise _Refused(f"{args.folder} is no run: {error}") from None
+    try:
+        done = replay_entries(journal.header, journal, args.policy, args.until)
     except JournalError as error:
         return _finding(f"{args.folder}: {error}")
+    except ValueError as error:
+        raise _Refused(f"--policy {args.policy}: {error}") from None
     if args.json:
-        print(json.dumps({"entries": len(journal.entries), "difference": difference and str(difference)}))
+        told = {"entries": done.entries, "commands": done.commands}
+        print(json.dumps(told | {"difference": done.difference and str(done.difference)}))
     else:
-        commands = sum(len(entry.commands) for entry in journal.entries)
-        print(difference or f"{len(journal.entries)} events give the same {commands} commands")
-    return 0 if difference is None else 1
+        print(_replayed_text(done, journal.header.policy, args.policy, args.until))
+    return 0 if done.difference is None else 1
+
+
+def _replayed_text(done: Replayed, own: str, policy: str | None, until: float) -> str:
+    if done.difference is None:
+        lines = [f"{done.entries} events give the same {done.commands} commands"]
+    elif policy is None or policy == own:
+        lines = [str(done.difference)]
+    else:
+        lines = [f"{done.entries} events give the same commands under {policy}; then it does something else:"]
+        lines.append(str(done.difference))
+        for name, decision in ((own, done.recorded_decision), (policy, done.replayed_decision)):
+            if decision is not None:
+                figures = ", ".join(f"{key} {value:g}" for key, value in decision.figures.items())
+                lines.append(f"  last decision of {name}: {decision.decision} ({figures})")
+    if until < float("inf"):
+        last = done.last
+        ranks = ", ".join(f"{row.rank} {row.state} ({row.running})" for row in last.ranks)
+        lines.append(
+            f"at {until:g} s: {last.stage}, version {last.version}, {last.open_trajectories} open trajectories, "
+            f"{last.running} running, {last.queued} queued, {last.complete_groups} complete groups; ranks: {ranks}"
+        )
+    return "\n".join(lines)
 
 
 def _verify(args: argparse.Namespace) -> int:

@@ -229,33 +229,58 @@ def write_journal(journal: Journal, path: Path | str) -> None:
     os.replace(part, path)
 
 
-def read_journal(path: Path | str) -> Journal:
-    """The journal in `path`. A last line without its line end is kept in `torn`; any other bad line is a
-    JournalError with file and line. Raises OSError if the file cannot be read."""
-    lines = Path(path).read_bytes().decode("utf-8", "surrogateescape").split("\n")
-    torn = lines.pop()
-    # VAL: VAL_NON_EMPTY(lines, error=JournalError, about=path) - there is no complete header line
-    if len(lines) == 0:
-        raise JournalError(
-            f"read_journal: lines must not be empty, got {lines!r:.200} (path={path!r:.200}) - there "
-            "is no complete header line"
-        )
-    # END VAL 298071
-    try:
-        header = decode_header(_record(lines[0]))
-    except JournalError as error:
-        raise JournalError(f"{path}: {error}") from error
-    entries: list[Entry] = []
-    ranks, now = len(header.settings.layout.ranks), -math.inf
-    for number, line in enumerate(lines[1:], start=2):
+class JournalReader:
+    """A journal read line by line, once, however long it is: `header` at once, entries by iterating.
+
+    `torn` is the cut-off last line of a crashed run, known when all entries were read. The file is closed at the end of
+    the iteration. Raises OSError if it cannot be read, JournalError, with file and line, for a line that is no entry.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.torn = ""
+        with open(self.path, "rb") as file:
+            first = _text(file.readline())
+        # VAL: VAL_SUFFIX(first, suffix="\n", error=JournalError, about=self.path) - there is no complete header line
+        if not str(first).endswith("\n"):
+            raise JournalError(
+                f"JournalReader.__init__: first must end with '\\n', got {first!r:.200} "
+                f"(self.path={self.path!r:.200}) - there is no complete header line"
+            )
+        # END VAL 11e3e6
         try:
-            entry = decode_entry(_record(line))
-            _check_entry(entry, now, ranks)
-        except (KeyError, TypeError, ValueError) as error:
-            raise JournalError(f"{path}:{number}: not a journal entry: {error!r}") from error
-        entries.append(entry)
-        now = entry.t
-    return Journal(header, tuple(entries), torn)
+            self.header = decode_header(_record(first.removesuffix("\n")))
+        except JournalError as error:
+            raise JournalError(f"{path}: {error}") from error
+
+    def __iter__(self) -> Iterator[Entry]:
+        """The entries in order. A last line without its line end is kept in `torn`."""
+        ranks, now = len(self.header.settings.layout.ranks), -math.inf
+        with open(self.path, "rb") as file:
+            file.readline()
+            for number, line in enumerate(file, start=2):
+                text = _text(line)
+                if not text.endswith("\n"):
+                    self.torn = text
+                    return
+                try:
+                    entry = decode_entry(_record(text.removesuffix("\n")))
+                    _check_entry(entry, now, ranks)
+                except (KeyError, TypeError, ValueError) as error:
+                    raise JournalError(f"{self.path}:{number}: not a journal entry: {error!r}") from error
+                yield entry
+                now = entry.t
+
+
+def read_journal(path: Path | str) -> Journal:
+    """The whole journal in `path`, in memory. Raises like `JournalReader`."""
+    reader = JournalReader(path)
+    entries = tuple(reader)
+    return Journal(reader.header, entries, reader.torn)
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "surrogateescape")
 
 
 def _check_entry(entry: Entry, now: float, ranks: int) -> None:

@@ -17,7 +17,12 @@ JOURNAL = "journal.jsonl"
 
 def read_run(folder: Path) -> Journal:
     """The journal of a run folder, or of the file itself. Raises OSError or JournalError."""
-    return read_journal(folder / JOURNAL if folder.is_dir() else folder)
+    return read_journal(journal_of(folder))
+
+
+def journal_of(folder: Path) -> Path:
+    """The journal's file of a run folder, or the file itself."""
+    return folder / JOURNAL if folder.is_dir() else folder
 
 
 def write_results(folder: Path) -> Report:

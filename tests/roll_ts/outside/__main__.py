@@ -10,7 +10,6 @@ import itertools
 import sys
 
 from roll_ts.core import alphabet as a
-
 from tests.roll_ts.outside.campaign import play
 from tests.roll_ts.outside.coverage import Coverage
 from tests.roll_ts.outside.scenario import Scenario, draw
@@ -44,7 +43,9 @@ def main() -> int:
     parser.add_argument("file", nargs="?", help="the scenario that a failing test printed")
     parser.add_argument("--seed", type=int, help="a random world instead")
     parser.add_argument("--policies", default=",".join(POLICIES), help="among which a random world chooses")
-    parser.add_argument("--events", type=int, help="many random worlds, from --seed on, until so many events; quick to fail")
+    parser.add_argument(
+        "--events", type=int, help="many random worlds, from --seed on, until so many events; quick to fail"
+    )
     parser.add_argument("--shrink", action="store_true", help="make a failing history small and print it")
     parser.add_argument("--all", action="store_true", help="show data events too")
     options = parser.parse_args()

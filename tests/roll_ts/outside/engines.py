@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from roll_ts.core import alphabet as a
-
 from tests.roll_ts.outside.dice import Dice
 
 if TYPE_CHECKING:
@@ -62,9 +61,7 @@ class Engines:
         lost = len(process.requests)
         self.world.post(
             delay,
-            a.RankDied(
-                rank=rank, incarnation=process.incarnation, reason="killed", lost_tokens=lost, command=command
-            ),
+            a.RankDied(rank=rank, incarnation=process.incarnation, reason="killed", lost_tokens=lost, command=command),
         )
 
     def restart(self, c: a.Restart, delay: float, fault: str | None) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 
 from roll_ts.core import alphabet as a
 from roll_ts.core.settings import Settings
-
 from tests.roll_ts.outside.rank_book import RankBook
 from tests.roll_ts.outside.rollout_book import RolloutBook, need
 from tests.roll_ts.outside.trainer_book import TrainerBook

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from roll_ts.core import alphabet as a
 from roll_ts.core.settings import Settings
-
 from tests.roll_ts.outside.rollout_book import need
 
 LEGAL: dict[str, str] = {
@@ -89,7 +88,9 @@ class RankBook:
         if c.new in ("LENT", "BOOTING"):
             row.ready, row.loaded, row.proven = False, -1, -1
         if c.new == "LENT":
-            held = [device for device in self.settings.layout.ranks[c.rank] if self.holder.get(device) == f"rank {c.rank}"]
+            held = [
+                device for device in self.settings.layout.ranks[c.rank] if self.holder.get(device) == f"rank {c.rank}"
+            ]
             need(not held, "R2", f"rank {c.rank} is LENT and has not given back {held}")
         self.population[c.old] -= 1
         self.population[c.new] += 1
@@ -99,7 +100,11 @@ class RankBook:
         """A new process, with the next number, on devices that nobody has (R2, R33, R34)."""
         row = self.rows[c.rank]
         need(row.state in ("FAILED", "BOOTING"), "R34", f"rank {c.rank} is started and is {row.state}")
-        need(c.incarnation == row.incarnation + 1, "R33", f"rank {c.rank}: incarnation {c.incarnation} after {row.incarnation}")
+        need(
+            c.incarnation == row.incarnation + 1,
+            "R33",
+            f"rank {c.rank}: incarnation {c.incarnation} after {row.incarnation}",
+        )
         row.incarnation, row.booted = c.incarnation, False
         self.grant(f"rank {c.rank}", self.settings.layout.ranks[c.rank])
 

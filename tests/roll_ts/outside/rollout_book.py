@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from roll_ts.core import alphabet as a
 from roll_ts.core.settings import Settings
-
 from tests.roll_ts.outside.violation import Violation
 
 TRAINABLE = ("scored", "policy-failed")
@@ -241,15 +240,23 @@ class RolloutBook:
             "infra-void": bool(play.trouble) or play.born + self.settings.deadlines.trajectory <= self._now,
             "cancelled": True,
         }
-        need(good.get(c.outcome), "R13", f"{c.outcome} ({c.reason}) of trajectory {play.id} that is {play.phase}: {play}")
+        need(
+            good.get(c.outcome), "R13", f"{c.outcome} ({c.reason}) of trajectory {play.id} that is {play.phase}: {play}"
+        )
         need(c.tokens == play.tokens, "R8", f"trajectory {play.id} ends with {c.tokens} tokens, reported {play.tokens}")
-        need(c.oldest_version == play.oldest, "R16", f"{play.id} has oldest version {c.oldest_version}, not {play.oldest}")
+        need(
+            c.oldest_version == play.oldest,
+            "R16",
+            f"{play.id} has oldest version {c.oldest_version}, not {play.oldest}",
+        )
         age = self.version - play.oldest if play.oldest >= 0 else 0
         need(c.staleness == age, "R17", f"trajectory {play.id} has staleness {c.staleness}, not {age}")
         need((c.kind, c.group, c.member) == (play.kind, play.group, play.member), "R15", f"{c} is not {play}")
         need(c.turns == play.turn, "R13", f"trajectory {play.id} ends with {c.turns} turns, not {play.turn}")
         if play.over is not None and c.outcome in TRAINABLE:
-            need(c.reward == play.over.reward, "R13", f"trajectory {play.id}: reward {c.reward}, not {play.over.reward}")
+            need(
+                c.reward == play.over.reward, "R13", f"trajectory {play.id}: reward {c.reward}, not {play.over.reward}"
+            )
             win = play.over.success and play.over.done
             need(c.success == win, "R13", f"trajectory {play.id}: success {c.success}, not {win}")
         play.phase, play.outcome, play.asked = "settled", c.outcome, -1
@@ -283,7 +290,9 @@ class RolloutBook:
         need(by_group, "R14", "a batch of nothing")
         for number, items in by_group.items():
             group = self.live.get(number)
-            need(group is not None and group.state == "complete", "R15", f"group {number} is trained and is not complete")
+            need(
+                group is not None and group.state == "complete", "R15", f"group {number} is trained and is not complete"
+            )
             assert group is not None
             need(
                 sorted((i.member, i.trajectory) for i in items) == sorted(group.players.items()),

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from roll_ts.core.settings import Deadlines, Layout, Settings
-
 from tests.roll_ts.outside.dice import Dice
 
 SLOW = Deadlines(trajectory=3000.0)

@@ -39,7 +39,8 @@ def shrink(scenario: Scenario, violation: Violation) -> tuple[Scenario, Violatio
         seen, world = broken(candidate)
         if seen is None or seen.rule != violation.rule:
             continue
-        if len(world.journal) > events and candidate is not fixed:
+        fewer = len(candidate.faults or ()) < len(best.faults or ()) or candidate is fixed
+        if len(world.journal) > events and not fewer:
             continue
         reached = {name: what for name, what in (candidate.faults or {}).items() if name in world.injected}
         best, best_seen, events = candidate.with_(faults=reached), seen, len(world.journal)

@@ -11,7 +11,6 @@ from multiprocessing import get_context
 import pytest
 
 from roll_ts.core import alphabet as a
-
 from tests.roll_ts.outside.campaign import Result, campaign
 from tests.roll_ts.outside.coverage import Coverage
 from tests.roll_ts.outside.rank_book import LEGAL

@@ -14,7 +14,15 @@ from tests.roll_ts.outside.world import World
 
 GENEROUS = {"max_restarts_per_rank": 60, "max_trainer_restarts": 60}
 SMALL = Scenario(
-    ranks=2, lent=1, until=1, groups_per_batch=1, group_size=2, max_turns=2, checkpoint_every=1, changes=GENEROUS, faults={}
+    ranks=2,
+    lent=1,
+    until=1,
+    groups_per_batch=1,
+    group_size=2,
+    max_turns=2,
+    checkpoint_every=1,
+    changes=GENEROUS,
+    faults={},
 )
 WORLDS = {
     "time_sharing": SMALL,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from roll_ts.core import alphabet as a
 from roll_ts.core.settings import Settings
-
 from tests.roll_ts.outside.rank_book import RankBook
 from tests.roll_ts.outside.rollout_book import need
 
@@ -35,7 +34,11 @@ class TrainerBook:
 
     def started(self, c: a.StartTrainer) -> None:
         """New processes with the next number, once the old ones are known to be gone (R33, R34)."""
-        need(c.incarnation == self.incarnation + 1, "R33", f"trainer incarnation {c.incarnation} after {self.incarnation}")
+        need(
+            c.incarnation == self.incarnation + 1,
+            "R33",
+            f"trainer incarnation {c.incarnation} after {self.incarnation}",
+        )
         need(self.gone, "R34", "the trainer is started again and nobody said that it is dead")
         need(c.resume_from == (self.path or None), "R36", f"{c}: the last checkpoint is {self.path!r}")
         self.incarnation, self.gone = c.incarnation, False

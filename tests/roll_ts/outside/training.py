@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roll_ts.core import alphabet as a
-
 from tests.roll_ts.outside.dice import Dice
 
 if TYPE_CHECKING:

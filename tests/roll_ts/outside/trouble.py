@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from roll_ts.core import alphabet as a
 from roll_ts.core.settings import Layout
-
 from tests.roll_ts.outside.dice import Dice
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from roll_ts.core import alphabet as a
 from roll_ts.core.errors import SchedulerError
 from roll_ts.core.policies import make_policy
 from roll_ts.core.scheduler import Scheduler
-
 from tests.roll_ts.outside.coverage import Coverage
 from tests.roll_ts.outside.dice import Dice
 from tests.roll_ts.outside.engines import Engines
@@ -131,7 +130,7 @@ class World:
         self.coverage.event(event, self.oracle)
         try:
             commands = tuple(self.scheduler.handle(event, self.now))
-        except Exception as error:  # noqa: BLE001  whatever it is, the scheduler broke on an event that may happen
+        except Exception as error:
             raise Violation("R38", f"{type(event).__name__} raised {error!r}: {event}") from error
         self.journal.append(Entry(self.now, event, commands, stale and not commands))
         self.oracle.judge(event, self.now, commands, stale)
