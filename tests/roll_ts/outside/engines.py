@@ -192,6 +192,7 @@ class Engines:
                 return None
             if trouble is not None:
                 return a.CommandFailed(error="the broadcast broke", culprits=world.trainer.named(c.epoch), command=c.id)
+            world.trainer.broadcasts[c.epoch].served.add(c.rank)
             digest = "rotten" if fault == "lie" else world.trainer.digest_of(c.version)
             return a.WeightsLoaded(
                 rank=c.rank, epoch=c.epoch, version=c.version, digest=digest, seconds=delay, command=c.id

@@ -71,6 +71,7 @@ class Oracle:
     def jumped(self, now: float) -> None:
         """The clock jumped: everybody may have missed a deadline."""
         self.all_guilty = True
+        self.rollouts.leap = math.inf
 
     # questions
 
@@ -219,7 +220,7 @@ class Oracle:
             self.trainer.save_failed.add(command.version)
         if isinstance(command, a.StepEnvironment):
             self.rollouts.environment_failed(command.id)
-        if isinstance(command, a.Train):
+        if isinstance(command, a.Train) and command.id == self.trainer.step:
             self.trainer.training = False
             self.rollouts.step_undone()
         self.answered.add(command.id)
@@ -330,5 +331,7 @@ class Oracle:
             return
         if not any(self.ranks.live(rank) for rank in group.members if rank not in self._dead_now):
             return
+        if self.ranks.population["BOOTING"] and not self.ranks.population["ACTIVE"]:
+            return  # nobody serves: the next group is for all who are about to be there
         for rank in self._dead_now:
             need(rank not in group.members, "R23", f"rank {rank} is dead and its group is waited for: {group}")

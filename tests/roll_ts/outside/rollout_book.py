@@ -46,6 +46,9 @@ class Play:
     tries: int = 0
     trouble: str = ""
     over: a.EnvironmentReplied | None = None
+    crowded: bool = False
+    busy: float = 0.0
+    since: float = 0.0
     outcome: str = ""
     attempt: Try | None = None
 
@@ -85,10 +88,12 @@ class RolloutBook:
         self.trained: set[int] = set()
         self.version = -1
         self.stopping = False
-        self.everyone_late = -1.0
+        self.leap = 0.0
+        self.size = settings.group_size + settings.redundant_members
+        self.ends: list[str] = []
         self.allowed = math.ceil(settings.async_ratio - 1e-9)
         self.capacity = math.floor((1 + settings.async_ratio) * settings.groups_per_batch + 1e-9)
-        self._youngest_first: list[Play] = []
+        self._by_birth: list[Play] = []
         self._next_old = 0
         self._born_now: dict[int, list[Play]] = {}
         self._settled_now: list[Play] = []
@@ -111,6 +116,7 @@ class RolloutBook:
         if isinstance(event, a.Failed):
             play.trouble = play.trouble or "engine"
         if play.phase == "queued" and isinstance(event, a.Finished):
+            play.since = self._now
             play.phase, play.carried, play.asked = "environment", 0, -1
 
     def end_try(self, found: Try) -> Play:
@@ -120,7 +126,7 @@ class RolloutBook:
         play = self.plays[found.id.trajectory]
         play.attempt = None
         if play.phase != "settled":
-            play.phase = "queued"
+            self._queue(play)
             play.carried += found.total
             self._book(play, found)
         return play
@@ -139,9 +145,10 @@ class RolloutBook:
         if event.done or event.turn >= self.settings.max_turns:
             play.over, play.phase = event, "over"
             return
-        play.turn, play.tries, play.carried, play.phase = play.turn + 1, 0, 0, "queued"
+        play.turn, play.tries, play.carried = play.turn + 1, 0, 0
+        self._queue(play)
         if event.context_tokens >= self.settings.max_context_tokens:
-            play.trouble = "prompt"
+            play.crowded = True
 
     def environment_failed(self, command: int | None) -> None:
         """What was asked of an environment failed or was not answered in time."""
@@ -161,9 +168,9 @@ class RolloutBook:
         play = self.plays.get(c.trajectory)
         if play is None:
             need(c.turn == 0, "R13", f"trajectory {c.trajectory} is born with turn {c.turn}")
-            play = Play(c.trajectory, c.kind, c.group, c.member, c.seed, now)
+            play = Play(c.trajectory, c.kind, c.group, c.member, c.seed, now, since=now)
             self.plays[play.id] = self.open[play.id] = play
-            self._youngest_first.append(play)
+            self._by_birth.append(play)
             if c.kind == "train":
                 self._join(play)
         else:
@@ -177,6 +184,8 @@ class RolloutBook:
             need(c.turn == play.turn > 0, "R13", f"trajectory {play.id} steps turn {c.turn}, generated was {play.turn}")
         same = (play.kind, play.group, play.member, play.seed) == (c.kind, c.group, c.member, c.seed)
         need(same, "R15", f"trajectory {play.id} is another than before: {c}")
+        if play.phase == "queued":
+            play.since = self._now
         play.phase, play.asked = "environment", c.id
 
     def dispatch(self, c: a.Dispatch, state: str, proven: int) -> None:
@@ -209,7 +218,7 @@ class RolloutBook:
         self.used.add(c.attempt)
         play.tries += 1
         need(play.tries <= 400, "R11", f"{c.attempt} is the {play.tries}th try of one turn")
-        play.phase = "generating"
+        play.phase, play.since = "generating", self._now
         play.attempt = self.tries[c.attempt] = Try(c.attempt, c.rank, c.version, c.due or math.inf, held)
         running.add(c.attempt)
 
@@ -234,10 +243,11 @@ class RolloutBook:
             play.tokens += play.attempt.total
             if play.attempt.total:
                 play.oldest = play.attempt.version if play.oldest < 0 else min(play.oldest, play.attempt.version)
+        old = play.born + self.settings.deadlines.trajectory <= self._now
         good = {
             "scored": play.over is not None and play.over.done,
-            "policy-failed": (play.over is not None and not play.over.done) or play.trouble == "prompt",
-            "infra-void": bool(play.trouble) or play.born + self.settings.deadlines.trajectory <= self._now,
+            "policy-failed": (play.over is not None and not play.over.done) or (play.crowded and play.tokens > 0),
+            "infra-void": bool(play.trouble) or old or (play.crowded and not play.tokens),
             "cancelled": True,
         }
         need(
@@ -262,6 +272,8 @@ class RolloutBook:
         play.phase, play.outcome, play.asked = "settled", c.outcome, -1
         del self.open[play.id]
         self._settled_now.append(play)
+        if c.outcome != "cancelled":
+            self.ends.append(c.outcome)
         if play.kind == "train" and c.outcome in TRAINABLE:
             self._member_done(play)
 
@@ -295,7 +307,7 @@ class RolloutBook:
             )
             assert group is not None
             need(
-                sorted((i.member, i.trajectory) for i in items) == sorted(group.players.items()),
+                sorted((i.member, i.trajectory) for i in items) == self._trainable(group),
                 "R15",
                 f"group {number} is trained with {items}, its players are {group.players}",
             )
@@ -327,6 +339,19 @@ class RolloutBook:
         self.complete.sort()
         self.training = []
 
+    def _check_ages(self, now: float) -> None:
+        """No episode lasts for ever (R11). The time in which it waits for a rank does not count: it may be kept out."""
+        most = 2 * self.settings.deadlines.trajectory
+        while self._next_old < len(self._by_birth):
+            play = self._by_birth[self._next_old]
+            if play.phase != "settled":
+                if play.born + most > now:
+                    break
+                busy = play.busy + (now - play.since if play.phase not in ("queued", "settled") else 0.0)
+                need(busy <= most + self.leap, "R11", f"trajectory {play.id} is older than any may be: {play}")
+                break
+            self._next_old += 1
+
     # after every event
 
     def check(self, now: float) -> None:
@@ -337,8 +362,9 @@ class RolloutBook:
             if play.kind == "train" and play.outcome == "infra-void":
                 group = self.groups[play.group]
                 heir = group.players[play.member]
+                spare = len(group.players) - sum(self.plays[p].outcome == "infra-void" for p in group.players.values())
                 need(
-                    heir != play.id or group.state == "dropped",
+                    heir != play.id or group.state == "dropped" or spare >= self.settings.group_size,
                     "R13",
                     f"trajectory {play.id} is void and nobody takes its place in group {group.id}",
                 )
@@ -346,19 +372,14 @@ class RolloutBook:
         for number, born in self._born_now.items():
             group = self.groups[number]
             need(
-                len(group.players) == self.settings.group_size,
+                len(group.players) == self.size,
                 "R15",
                 f"group {number} has {len(group.players)} members: {born}",
             )
         self._born_now.clear()
         if len(self.live) > self.capacity:
             raise Violation("R17", f"{len(self.live)} groups are started and neither trained nor dropped")
-        while self._next_old < len(self._youngest_first):
-            play = self._youngest_first[self._next_old]
-            if play.born + self.settings.deadlines.trajectory > now and play.phase != "settled":
-                break
-            need(play.phase == "settled", "R11", f"trajectory {play.id} is older than any may be: {play}")
-            self._next_old += 1
+        self._check_ages(now)
 
     def check_stale(self) -> None:
         """After a new version: whatever is too old has ended where it ran (R17)."""
@@ -375,14 +396,24 @@ class RolloutBook:
         s = self.settings
         return min(s.max_reply_tokens, s.max_context_tokens - play.context) - play.carried
 
+    def _trainable(self, group: Cohort) -> list[tuple[int, int]]:
+        return sorted((m, player) for m, player in group.players.items() if self.plays[player].outcome in TRAINABLE)
+
     def _is_stale(self, group: Cohort) -> bool:
         ages = []
         for player in group.players.values():
             play = self.plays[player]
+            if play.outcome in ("infra-void", "cancelled"):
+                continue
             ages.append(play.oldest)
             if play.attempt is not None and play.attempt.total:
                 ages.append(play.attempt.version)
         return any(0 <= age < self.version - self.allowed for age in ages)
+
+    def _queue(self, play: Play) -> None:
+        play.phase = "queued"
+        play.busy += self._now - play.since
+        play.since = self._now
 
     def _book(self, play: Play, found: Try) -> None:
         play.tokens += found.total

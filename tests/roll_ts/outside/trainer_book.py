@@ -31,6 +31,7 @@ class TrainerBook:
         self.path = ""
         self.save_failed: set[int] = set()
         self.training = False
+        self.step = -1
 
     def started(self, c: a.StartTrainer) -> None:
         """New processes with the next number, once the old ones are known to be gone (R33, R34)."""
@@ -63,7 +64,7 @@ class TrainerBook:
         need(not self.training, "R18", f"a second step beside the first: {c}")
         need(c.version == self.version, "R17", f"{c.version} is trained, the trainer has {self.version}")
         self.ranks.grant(TRAINER, self.settings.layout.train_devices)
-        self.training, self.holds = True, "all"
+        self.training, self.holds, self.step = True, "all", c.id
 
     def trained(self, event: a.TrainingFinished) -> None:
         """The next version is there."""

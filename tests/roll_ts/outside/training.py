@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from roll_ts.core import alphabet as a
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class Broadcast:
-    """One weight group: the incarnations of its members when the sending began, and who spoils it, if anybody."""
+    """One weight group: the incarnations of its members when the sending began, those who have all tensors (whatever
+    becomes of them later, the others get theirs), and who spoils it, if anybody."""
 
     members: dict[int, int]
+    served: set[int] = field(default_factory=set)
     spoiled: str | None = None
     culprit: int | None = None
 
@@ -102,6 +104,8 @@ class Trainer:
             return broadcast.spoiled
         engines = self.world.engines
         for member, incarnation in broadcast.members.items():
+            if member in broadcast.served:
+                continue
             process = engines.by_rank.get(member)
             if process is None or process.hung or process.incarnation != incarnation:
                 broadcast.culprit = member

@@ -303,9 +303,21 @@ class World:
         """A run whose troubles all pass must end well."""
         assert self.finish is not None
         lasting = bool(self.scenario.sick) or any(
-            what in ("die", "hang", "unheard", "lost", "fail", "late") and name.startswith(("Fence", "FenceTrainer"))
+            what == "jump" or (what != "twice" and name.startswith(("Fence", "FenceTrainer")))
             for name, what in self.injected.items()
         )
+        if "episodes are void" in self.finish.reason:
+            size = max(32, 2 * self.settings.groups_per_batch * self.settings.group_size)
+            ends = self.oracle.rollouts.ends
+            worst = max(ends[at : at + size].count("infra-void") for at in range(max(1, len(ends) - size + 1)))
+            self.truth(
+                worst > self.settings.max_void_share * size, "R24", f"few episodes are void: {self.finish.reason}"
+            )
+            return
+        if "could not be saved" in self.finish.reason:
+            spoilt = [name for name in self.injected if name.startswith(("Checkpoint", "jump"))]
+            self.truth(spoilt or self.trainer.hung, "R36", f"nothing speaks against saving: {self.finish.reason}")
+            return
         enough = self.settings.max_restarts_per_rank >= 50
         self.truth(
             self.finish.ok or lasting or not (enough or not self.injected),
