@@ -32,7 +32,8 @@ SUITE: tuple[tuple[str, ...], ...] = (
     ("-m", "tests.roll_ts.outside", "--seed", "0", "--events", "30000"),
     ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not nightly and not slow", "tests/roll_ts/core"),
     ("-m", "tests.roll_ts.outside", "--seed", "5000", "--events", "120000"),
-    ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not nightly", "tests/roll_ts/outside", "tests/roll_ts/sim"),
+    ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not nightly", "tests/roll_ts/outside",
+     "tests/roll_ts/sim"),
 )  # fmt: skip
 """What kills, quick ones first; all of it is part of `make test`."""
 

@@ -191,6 +191,7 @@ class RankStory:
         self._state = "FAILED"
         self._sent = 0
         self._reason = ""
+        self._group = ""
 
     def read(self, entry: Entry) -> Iterator[str]:
         """Lines that this entry adds."""
@@ -208,12 +209,12 @@ class RankStory:
             case a.KVReady() if event.rank == self.id:
                 self._reason = f"{self._reason}; canary gap {event.canary_gap:g}".lstrip("; ")
         for command in entry.commands:
-            self._prepare(command, entry)
-        for command in entry.commands:
             self.fleet.see(command)
+            if isinstance(command, a.FormGroup) and self.id in command.members:
+                self._group = f"joins the group of epoch {command.epoch} for version {command.version}"
             self._sent += isinstance(command, a.Dispatch) and command.rank == self.id
             if isinstance(command, a.RankMoved) and command.rank == self.id:
-                yield self._moved(entry.t, command)
+                yield self._moved(entry.t, command, self._because(command, entry.commands))
 
     def end(self) -> Iterator[str]:
         """What it is doing when the journal is over."""
@@ -224,23 +225,26 @@ class RankStory:
         else:
             yield f"at the end of the journal it is {self._state}, since {self._since:.3f}"
 
-    def _prepare(self, command: a.Command, entry: Entry) -> None:
-        """What is said in the same breath as the move explains it."""
-        match command:
-            case a.Fence() if command.rank == self.id:
-                self._reason = f"is killed: {command.reason}"
-            case a.Restart() if command.rank == self.id:
-                self._reason = f"process {command.incarnation} is started"
-            case a.Decided() if any(isinstance(c, a.Drain) and c.rank == self.id for c in entry.commands):
-                figures = ", ".join(f"{name} {value:g}" for name, value in command.figures.items())
-                self._reason = f"{command.policy} decides to {command.decision} ({figures})"
-            case a.FormGroup() if self.id in command.members:
-                self._reason = f"joins the group of epoch {command.epoch} for version {command.version}"
+    def _because(self, move: a.RankMoved, commands: tuple[a.Command, ...]) -> str:
+        """Why it makes this move: what is said in the same breath, else what was heard last."""
+        mine = [command for command in commands if getattr(command, "rank", None) == self.id]
+        match move.new:
+            case "FENCED":
+                return "".join(f"is killed: {c.reason}" for c in mine if isinstance(c, a.Fence))
+            case "BOOTING":
+                return "".join(f"process {c.incarnation} is started" for c in mine if isinstance(c, a.Restart))
+            case "DRAINING":
+                return "; ".join(
+                    f"{c.policy} decides to {c.decision} ({_figures(c)})" for c in commands if isinstance(c, a.Decided)
+                )
+            case "LOADING" | "SYNCING":
+                return self._group
+        return self._reason
 
-    def _moved(self, t: float, command: a.RankMoved) -> str:
+    def _moved(self, t: float, command: a.RankMoved, because: str) -> str:
         lasted = "" if self._since is None else f" after {t - self._since:.3f} s"
         served = f", {self._sent} requests sent" if command.old == "ACTIVE" else ""
-        reason = f": {self._reason}" if self._reason else ""
+        reason = f": {because}" if because else ""
         self._since, self._state, self._sent, self._reason = t, command.new, 0, ""
         return f"{t:.3f}  {command.old} → {command.new}{lasted}{served}{reason}"
 
@@ -295,6 +299,10 @@ class DecisionStory:
                     f"{t:.3f}  training starts from version {command.version} on {groups} groups, "
                     f"{after:.3f} s after the decision"
                 )
+
+
+def _figures(decided: a.Decided) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in decided.figures.items())
 
 
 def story_of(header: Header, kind: str, number: int) -> Story:

@@ -63,10 +63,7 @@ def main() -> int:
             except Violation as violation:
                 print(f"seed {seed}: {violation}")
                 return 1
-    if options.file is not None:
-        scenario = Scenario.read(options.file)
-    else:
-        scenario = draw(options.seed, policies)
+    scenario = Scenario.read(options.file) if options.file is not None else draw(options.seed, policies)
     violation, world = broken(scenario)
     if violation is not None and options.shrink:
         scenario, violation = shrink(scenario, violation)

@@ -6,7 +6,7 @@ So a fault can be taken out of a history and everything that it does not touch g
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 T = TypeVar("T")
 _MASK = (1 << 64) - 1
@@ -30,7 +30,7 @@ class Dice:
 
     __slots__ = ("_state",)
 
-    _words: dict[str, int] = {}
+    _words: ClassVar[dict[str, int]] = {}
 
     def __init__(self, seed: int, *name: str | int) -> None:
         state = _mix(seed + 0x9E3779B97F4A7C15)

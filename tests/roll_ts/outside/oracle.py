@@ -93,7 +93,7 @@ class Oracle:
         return ", ".join(f"{type(c).__name__} ({c.awaits}, due {c.due:.1f})" for c in owed[-5:] if c.due is not None)
 
     def is_stale(self, event: a.Event, now: float) -> bool:
-        """Whether the event belongs to what is over, and no deadline has come: then nothing may come of it (R3, R33)."""
+        """Whether the event belongs to what is over, and no deadline has come: nothing may come of it (R3, R33)."""
         if now >= self.timer:
             return False
         if self.finish is not None:

@@ -1,4 +1,4 @@
-"""The oracle's account of ranks: states, incarnations, devices, proofs of weights, drains (R1, R2, R4, R7, R19, R20, R34)."""
+"""The oracle's account of ranks: states, incarnations, devices, proofs of weights (R1, R2, R4, R7, R19, R20, R34)."""
 
 from __future__ import annotations
 

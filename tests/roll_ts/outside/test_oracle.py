@@ -9,7 +9,6 @@ import pytest
 
 from roll_ts.core import alphabet as a
 from roll_ts.core.scheduler import Scheduler
-
 from tests.roll_ts.outside.scenario import Scenario
 from tests.roll_ts.outside.shrink import shrink
 from tests.roll_ts.outside.violation import Violation

@@ -326,7 +326,7 @@ class World:
         )
 
     def replayed(self) -> None:
-        """Feed what happened to a fresh scheduler, without refused and stale events: it must say the same (R29, R38)."""
+        """Feed what happened to a fresh scheduler, without refused and stale events: it says the same (R29, R38)."""
         fresh = Scheduler(self.settings, make_policy(self.scenario.policy))
         for number, entry in enumerate(self.journal):
             if entry.void:
