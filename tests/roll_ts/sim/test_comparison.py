@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
 from roll_ts.observe.journal import read_journal
-from roll_ts.sim.comparison import BadConfiguration, Comparison, simulate_file
+from roll_ts.sim.comparison import BadConfiguration, Comparison, simulate_config, simulate_file
 from tests.roll_ts.sim.test_config import FOUR_GPUS
 
 
@@ -21,7 +22,7 @@ def example() -> tuple[Comparison, list[str]]:
 
 
 def test_each_scheme_is_named_as_it_begins(example: tuple[Comparison, list[str]]) -> None:
-    assert example[1] == ["simulating co-located", "simulating disaggregated", "simulating time-sharing"]
+    assert example[1] == ["simulating co-located", "simulating best static split", "simulating time-sharing"]
 
 
 def test_every_scheme_finishes_the_same_number_of_steps_and_regenerates_nothing(
@@ -52,9 +53,36 @@ def test_the_folder_holds_picture_report_journals_and_timelines(
     files = comparison.write(tmp_path / "out")
     assert sorted(files) == sorted((tmp_path / "out").iterdir()) and len(files) == 9
     report = json.loads((tmp_path / "out" / "report.json").read_text())
-    assert list(report["schemes"]) == ["co-located", "disaggregated", "time-sharing"]
+    assert list(report["schemes"]) == ["co-located", "best static split", "time-sharing"]
     assert read_journal(tmp_path / "out" / "time-sharing.journal.jsonl") == comparison.runs[2].journal
     assert "Three ways to share four GPUs" in (tmp_path / "out" / "picture.html").read_text()
+
+
+def test_the_picture_in_the_documentation_is_the_one_that_the_example_gives(
+    example: tuple[Comparison, list[str]], tmp_path: Path
+) -> None:
+    """`roll-ts simulate examples/four_gpus.yaml --out X`, then X/picture.svg."""
+    example[0].write(tmp_path / "out")
+    shown = FOUR_GPUS.parents[1] / "docs" / "pictures" / "three_schemes.svg"
+    assert shown.read_text(encoding="utf-8") == (tmp_path / "out" / "picture.svg").read_text(encoding="utf-8")
+
+
+def test_no_static_split_of_the_example_is_faster_than_the_one_that_is_called_the_best(
+    example: tuple[Comparison, list[str]],
+) -> None:
+    config = example[0].config
+    splits = [
+        dataclasses.replace(
+            config.schemes[1],
+            name=f"{count} train",
+            ranks=tuple((device,) for device in range(count, 4)),
+            train_devices=tuple(range(count)),
+        )
+        for count in (1, 3)
+    ]
+    others = simulate_config(dataclasses.replace(config, schemes=tuple(splits))).runs
+    best = example[0].runs[1].report.step_seconds
+    assert all(run.report.step_seconds > best for run in others)
 
 
 def test_a_bad_file_is_refused_with_all_its_problems(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import yaml
 
 from roll_ts.core.settings import Problem
 from roll_ts.sim.config import SimulationConfig, load_simulation
+from roll_ts.sim.cost import DENSE_8B
 
 FOUR_GPUS = Path(__file__).parents[3] / "examples" / "four_gpus.yaml"
 
@@ -40,8 +41,14 @@ def problems(tmp_path: Path, change: dict[str, Any]) -> dict[str, Problem]:
 def test_the_example_is_sound() -> None:
     config = load_simulation(FOUR_GPUS)
     assert isinstance(config, SimulationConfig)
-    assert [scheme.title for scheme in config.schemes] == ["co-located", "disaggregated", "time-sharing"]
+    assert [scheme.title for scheme in config.schemes] == ["co-located", "best static split", "time-sharing"]
     assert [config.settings(scheme).async_ratio for scheme in config.schemes] == [0.0, 1.0, 1.0]
+    assert config.cost_model() == DENSE_8B, "the example shows what the preset's own costs give"
+
+
+def test_the_example_of_scarce_devices_differs_in_its_costs_and_says_which() -> None:
+    config = load_simulation(FOUR_GPUS.with_name("scarce_gpus.yaml"))
+    assert isinstance(config, SimulationConfig)
     assert config.cost_model().sequence_seconds == 0.002
 
 
