@@ -160,6 +160,17 @@ def test_a_list_below_the_field_and_semicolons_part_constraints() -> None:
     assert found(document({"D-1": [text], "D-2": ["cost == 4 and other == 3"]})) == []
 
 
+def test_a_field_with_a_text_of_its_own_and_a_list_below_it_says_both() -> None:
+    text = "cost <= 5\n  - cost >= 1"
+    for last in ("cost > 5", "cost < 1"):
+        (finding,) = found(document({"D-1": [text], "D-2": [last]}))
+        assert core(finding) == ["D-1", "D-2"]
+
+
+def test_findings_begin_in_the_first_column() -> None:
+    assert [each.column for each in check([document({"D-1": ["what is"]})], LIBRARY)] == [1]
+
+
 @pytest.mark.parametrize("status", ["rejected", "superseded"])
 def test_a_decision_that_is_not_in_force_claims_nothing(status: str) -> None:
     assert found(document({"D-1": ["cost < 1"], "D-2": ["cost > 1", "nonsense here"]}, status=status)) == []

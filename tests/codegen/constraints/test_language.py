@@ -46,6 +46,7 @@ NO_CONSTRAINTS = [
     ("a % True == 0", "positive whole number"),
     ("a / 0 == 0", "divides by zero"),
     ("a < 1e999", "is no finite number"),
+    ("a < ~3", "`~3` is not in the language"),
     ("min() < 1", "min takes two or more terms"),
     ("min(a) < 1", "min takes two or more terms"),
     ("abs(a, b) < 1", "abs takes one term"),

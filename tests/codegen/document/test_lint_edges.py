@@ -94,3 +94,12 @@ def test_an_open_to_do_counts_in_a_document_that_is_done_only() -> None:
     assert found(CLEAN, "DOC016") == []
     done = CLEAN.replace("status: approved ", "status: done ")
     assert [line for line, _ in found(done, "DOC016")] == [line_of(done, "- T-1")]
+
+
+def test_a_method_that_is_no_entry_is_named_with_its_section_and_without_one_so() -> None:
+    row = "| `shop.till.Till` | 5.2.1 | NOT_STARTED | - |"
+    assert CLEAN.count(row) == 1
+    gone = CLEAN.replace(row, "| `shop.till.Tall` | 5.7.1 | NOT_STARTED | - |")
+    assert any("`shop.till.Tall` (5.7.1) is not in Section 5" in message for _, message in found(gone, "PLAN002"))
+    bare = CLEAN.replace(row, "| `shop.till.Tall` | - | NOT_STARTED | - |")
+    assert any("`shop.till.Tall` (no section) is not in Section 5" in message for _, message in found(bare, "PLAN002"))

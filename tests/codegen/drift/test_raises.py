@@ -102,6 +102,13 @@ MAY = [
 ]
 
 
+def test_a_method_of_what_the_own_object_holds_is_a_candidate_and_not_the_own_method(tmp_path: Path) -> None:
+    source = "class B:\n    def f(self): self.b.go()\nclass C:\n    def go(self): raise Full()\n"
+    assert escapes(tmp_path, source, "B.f", everywhere=True) == {"Full"}
+    own = "class B:\n    def f(self): self.go()\nclass C:\n    def go(self): raise Full()\n"
+    assert escapes(tmp_path, own, "B.f", everywhere=True) == set()
+
+
 @pytest.mark.parametrize(("source", "names"), MAY)
 def test_what_may_leave_a_function_follows_every_candidate(tmp_path: Path, source: str, names: set[str]) -> None:
     assert escapes(tmp_path, source, everywhere=True) == names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codegen.drift.promises import read_promises
-from codegen.drift.section import DocumentedError, parse_error
+from codegen.drift.section import DocumentedError, parse_error, top_prefix
 from codegen.drift.signatures import Definition, read_definitions
 
 SOURCE = """\
@@ -135,3 +135,48 @@ def test_documented_errors_are_read_from_prose() -> None:
     ]
     assert errors("errors.Full from `shelf.put()` when full") == [DocumentedError("errors.Full", "shelf.put")]
     assert errors("none") == []
+
+
+def only(source: str) -> Definition:
+    return next(iter(read(source).values()))
+
+
+def test_only_members_of_data_classes_and_enumerations_are_fields() -> None:
+    assert [each.name for each in only("class A:\n    x = 1\n    y: int = 2\n").fields] == []
+    assert [each.name for each in only("@dataclass\nclass A:\n    x = 1\n    y: int = 2\n").fields] == ["y"]
+    assert [each.name for each in only("class A(Enum):\n    x = 1\n    y: int\n    z = w = 2\n").fields] == [
+        "x",
+        "z",
+        "w",
+    ]
+    assert [each.name for each in only("class A(NamedTuple):\n    x: int\n    y = 1\n").fields] == ["x"]
+    assert [each.name for each in only("class A(Base):\n    x: int\n").fields] == []
+    assert [each.name for each in only("@x.dataclass(frozen=True)\nclass A:\n    a.b: int\n    c: int\n").fields] == [
+        "c"
+    ]
+
+
+def test_a_body_of_an_ellipsis_after_a_docstring_at_most_is_elided() -> None:
+    elided = {
+        "def f(): ...": True,
+        "def f():\n    'text'\n    ...": True,
+        "def f():\n    'text'": True,
+        "def f():\n    3\n    ...": False,
+        "def f():\n    ...\n    'text'": False,
+        "def f(): pass": False,
+        "def f(): return ...": False,
+    }
+    assert {source: only(source).elided for source in elided} == elided
+
+
+def test_a_definition_of_a_fence_belongs_to_the_class_that_the_heading_gives_it() -> None:
+    method, free = only("def total(self): ..."), only("def total(): ...")
+    assert top_prefix(method, ["Till.total"]) == "Till."
+    assert top_prefix(method, ["total"]) == ""
+    assert top_prefix(method, ["Cart.add", "Till.total"]) == "Till."
+    assert top_prefix(method, ["Till"]) == "Till."
+    assert top_prefix(method, ["Till.add"]) == "Till."
+    assert top_prefix(free, ["Till"]) == ""
+    assert top_prefix(free, ["Till.add"]) == ""
+    assert top_prefix(only("@staticmethod\ndef total(): ..."), ["Till"]) == "Till."
+    assert top_prefix(only("class Inner: ..."), ["Till"]) == ""

@@ -235,6 +235,12 @@ def test_exclude_leaves_out_folders_files_and_globs(tmp_path: Path, exclude: str
     assert set(found) == {"web.cli.main", "web.worker.run", "web.storehouse.keep"}
 
 
+@pytest.mark.parametrize("exclude", ["/", "web/nothing", "*.txt", "e", "web/stor"])
+def test_exclude_leaves_out_whole_parts_of_paths_only(tmp_path: Path, exclude: str) -> None:
+    project(tmp_path, APPLICATION)
+    assert reached(tmp_path, f"roots: [web]\nexclude: {exclude!r}") == reached(tmp_path)
+
+
 def test_a_root_that_is_a_folder_of_tests_is_looked_at(tmp_path: Path) -> None:
     project(tmp_path, {"tests/kit/__init__.py": "def make(): ...\n"})
     assert set(reached(tmp_path, "roots: [tests/kit]")) == {"tests.kit.make"}
@@ -265,6 +271,8 @@ def test_commands_and_entry_points_count_where_they_are_declared(tmp_path: Path,
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text)
     assert reached(tmp_path) == {"web._cli.go": "web._cli.go"}
+    (only,) = read(tmp_path)[0].reached
+    assert only.why == ("entry point x" if "plugin" in text else "command x")
 
 
 def test_a_project_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from codegen.document import parse_document
+from codegen.document import EditError, parse_document
 from codegen.document.edit import set_step_status
 from codegen.document.lint import lint
+from codegen.document.modern import modern
+from codegen.plan.graph import dependencies
 from codegen.plan.impact import impact
+from codegen.plan.merge import _verify
 from codegen.plan.progress import progress
 from codegen.plan.schedule import _depends, _overlaps, _waves, schedule
 from tests.codegen.document.samples import CLEAN
@@ -157,3 +160,46 @@ def test_a_deep_graph_is_planned_in_waves_one_after_another() -> None:
 def test_a_planned_document_has_no_finding_of_the_plan(tmp_path: Path) -> None:
     text = _plan(_entries([[]] * 7, [0, 1, 2, 3, 4, 5, 6]), 2)[2]
     assert [each.code for each in lint(parse_document(text)) if each.code.startswith("PLAN")] == []
+
+
+def test_steps_that_need_each_other_are_planned_and_named_as_a_cycle() -> None:
+    assert _depends({1: (), 2: ()}, set(), {1: {2}, 2: {1}}, set()) in ({1: (2,), 2: ()}, {1: (), 2: (1,)})
+    assert _depends({1: (3,), 2: (1,), 3: (2,)}, set(), {1: {2}, 3: {1}}, set()) == {1: (3,), 2: (1,), 3: (2,)}
+
+
+def test_a_plan_that_lost_a_status_a_commit_or_a_title_of_a_step_is_refused() -> None:
+    old = parse_document(CLEAN)
+    planned = schedule(old, 5, _path)
+    _verify(old, planned, old)
+    row = "| 2 | Till | 1 | NOT_STARTED"
+    for other in (row.replace("NOT_STARTED", "IN_PROGRESS"), row.replace("Till", "Tall")):
+        assert CLEAN.count(row) == 1
+        with pytest.raises(EditError, match="planning would lose Step 2"):
+            _verify(old, planned, parse_document(CLEAN.replace(row, other)))
+    with pytest.raises(EditError, match="planning would lose Step 1"):
+        _verify(old, planned, parse_document(CLEAN.replace("a1b2c3d", "0000000")))
+    with pytest.raises(EditError, match="planning would lose Step 1"):
+        _verify(
+            old, planned, parse_document(CLEAN.replace("| `shop.money.Money` | 5.1.1 | DONE", "| `x` | 5.1.1 | DONE"))
+        )
+
+
+def test_a_plan_writes_in_the_record_that_a_name_is_stale_and_keeps_its_digest() -> None:
+    document = parse_document(modern(parse_document(CLEAN)).text.replace("    cents: int\n", "    cents: float\n"))
+    before = {row.item: (row.status, row.digest) for row in document.record_rows}
+    text = _plan(document.text)[2]
+    after = {row.item: (row.status, row.digest) for row in parse_document(text).record_rows}
+    assert after == before | {"shop.money.Money": ("STALE", before["shop.money.Money"][1])}
+    assert parse_document(text).step_by_number[1].status == "STALE"
+
+
+def test_a_method_whose_class_is_no_entry_needs_nothing_of_it() -> None:
+    text = _entries([[]], [0]).replace("`f0`", "`Box.f0`").replace("def f0()", "def f0(self)")
+    document = parse_document(text)
+    assert dict(dependencies(document).edges) == {"shop.m0.Box.f0": ()}
+
+
+def test_a_folded_name_is_called_by_its_name_where_a_step_holds_it() -> None:
+    document = modern(parse_document(CLEAN))
+    found = [item.why for item in impact(document, "shop.money.Money") if item.kind == "step"]
+    assert found and all(why.startswith("holds ") for why in found)
