@@ -6,6 +6,7 @@ an answer that nobody waits for, the word of a dead incarnation and an answer th
 
 from __future__ import annotations
 
+import dataclasses
 import math  # VAL import
 
 from roll_ts.core import alphabet as a
@@ -29,7 +30,10 @@ ANSWERS: dict[type[a.Event], tuple[type[a.Command], ...]] = {
 }
 """The commands that each event may answer. `CommandFailed` may answer any."""
 
-_ECHOED = ("rank", "incarnation", "epoch", "trajectory", "turn")
+_ECHOED = {"rank", "incarnation", "epoch", "trajectory", "turn"}
+_KINDS: dict[str, type[a.Event] | type[a.Command]] = {**a.EVENTS, **a.COMMANDS}
+_FIELDS = {name: frozenset(field.name for field in dataclasses.fields(kind)) & _ECHOED for name, kind in _KINDS.items()}
+"""By kind of message, what of it an answer repeats of its command."""
 
 
 def fits(event: a.Event, command: a.Command) -> bool:
@@ -42,22 +46,13 @@ def fits(event: a.Event, command: a.Command) -> bool:
             return False
     if isinstance(event, a.CheckpointSaved) and event.version != getattr(command, "version", None):
         return False
-    return all(
-        getattr(event, name) == getattr(command, name)
-        for name in _ECHOED
-        if hasattr(event, name) and hasattr(command, name)
-    )
+    both = _FIELDS[type(event).__name__] & _FIELDS[type(command).__name__]
+    return all(getattr(event, name) == getattr(command, name) for name in both)
 
 
 def refuse_impossible(event: a.Event, ranks: RankTable, trajectories: TrajectoryTable) -> None:
     """Raise for an event that cannot have happened, naming what is wrong: UnknownId for a rank or trajectory that was
     never there, ValueError for a number that counts nothing."""
-    rank = getattr(event, "rank", None)
-    if rank is not None:
-        ranks.get(rank)
-    trajectory = getattr(event, "trajectory", None)
-    if trajectory is not None:
-        trajectories.get(trajectory)
     match event:
         case a.Progress() | a.Finished() | a.Aborted():
             # VAL: VAL_NON_NEGATIVE(event.total)
@@ -65,8 +60,24 @@ def refuse_impossible(event: a.Event, ranks: RankTable, trajectories: Trajectory
                 raise ValueError(f"refuse_impossible: event.total must not be negative, got {event.total!r}")
             # END VAL 157b0b
             trajectories.get(event.attempt.trajectory)
-        case a.Failed() | a.SubmitAcked():
+        case a.SubmitAcked() | a.Failed():
             trajectories.get(event.attempt.trajectory)
+        case a.EnvironmentReplied():
+            trajectories.get(event.trajectory)
+            # VAL: VAL_NON_NEGATIVE(event.context_tokens)
+            if not event.context_tokens >= 0:
+                raise ValueError(
+                    f"refuse_impossible: event.context_tokens must not be negative, got {event.context_tokens!r}"
+                )
+            # END VAL 42becc
+            # VAL: VAL_FINITE(event.reward)
+            if not -math.inf < event.reward < math.inf:
+                raise ValueError(f"refuse_impossible: event.reward must be finite, got {event.reward!r}")
+            # END VAL fe1be0
+        case a.EnvironmentFailed():
+            trajectories.get(event.trajectory)
+        case a.RankBooted() | a.RankDied() | a.RankStats() | a.WeightsLoaded() | a.KVReady():
+            ranks.get(event.rank)
         case a.TrajectoriesWanted():
             # VAL: VAL_POSITIVE(event.until)
             if not event.until > 0:
@@ -78,18 +89,6 @@ def refuse_impossible(event: a.Event, ranks: RankTable, trajectories: Trajectory
             if not event.episodes > 0:
                 raise ValueError(f"refuse_impossible: event.episodes must be positive, got {event.episodes!r}")
             # END VAL 550213
-            pass
-        case a.EnvironmentReplied():
-            # VAL: VAL_NON_NEGATIVE(event.context_tokens)
-            if not event.context_tokens >= 0:
-                raise ValueError(
-                    f"refuse_impossible: event.context_tokens must not be negative, got {event.context_tokens!r}"
-                )
-            # END VAL 42becc
-            # VAL: VAL_FINITE(event.reward)
-            if not -math.inf < event.reward < math.inf:
-                raise ValueError(f"refuse_impossible: event.reward must be finite, got {event.reward!r}")
-            # END VAL fe1be0
             pass
 
 
