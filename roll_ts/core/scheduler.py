@@ -138,8 +138,19 @@ class Scheduler:
         fresh = cls(settings, policy)
         schema: dict[str, list[str]] = fresh.save()["schema"]
         restored = snapshots.restore(saved, type(policy), schema)
-        if not isinstance(restored, cls) or restored.settings != settings or saved.get("policy") != policy.name:
-            raise snapshots.SnapshotError("the state was saved under other settings or another policy")
+        # VAL: VAL_TYPE_CHECK(restored, cls, error=snapshots.SnapshotError)
+        if not isinstance(restored, cls):
+            raise snapshots.SnapshotError(
+                f"Scheduler.restore: restored must be cls, got {type(restored).__name__} {restored!r:.200}"
+            )
+        # END VAL 9c7f7b
+        same = restored.settings == settings and saved.get("policy") == policy.name
+        # AST: AST_PRECONDITION(same, error=snapshots.SnapshotError) - saved under other settings or another policy
+        if not same:
+            raise snapshots.SnapshotError(
+                f"Pre-condition: same, got {same!r:.200} - saved under other settings or another policy"
+            )
+        # END AST 5c05ab
         return restored
 
     def _look_at_the_clock(self) -> None:

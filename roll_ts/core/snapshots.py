@@ -39,12 +39,23 @@ def save(root: Any, policy: type) -> dict[str, Any]:
 def restore(saved: dict[str, Any], policy: type, schema: dict[str, list[str]]) -> Any:
     """The root of the graph. `schema` is that of a fresh one. Raises SnapshotError for another format or class, and for
     what is no saved state."""
-    if not isinstance(saved, dict) or saved.get("format") != FORMAT:
-        raise SnapshotError(f"no saved state of format {FORMAT}: {saved!r:.100}")
+    found = saved.get("format") if isinstance(saved, dict) else None
+    # VAL: VAL_EQUAL(found, FORMAT, error=SnapshotError) - no saved state that this version can read
+    if found != FORMAT:
+        raise SnapshotError(
+            f"restore: found must equal FORMAT ({FORMAT!r:.200}), got {found!r:.200} - no saved state "
+            "that this version can read"
+        )
+    # END VAL a2bc2d
     for name, attributes in saved["schema"].items():
-        if schema.get(name, attributes) != attributes:
-            change = sorted(set(schema[name]) ^ set(attributes))
-            raise SnapshotError(f"the state was saved by another version: {name} differs in {change}")
+        change = sorted(set(schema.get(name, attributes)) ^ set(attributes))
+        # VAL: VAL_EMPTY(change, error=SnapshotError, about=name) - the state was saved by another version
+        if len(change) != 0:
+            raise SnapshotError(
+                f"restore: change must be empty, got {change!r:.200} (name={name!r:.200}) - the state was "
+                "saved by another version"
+            )
+        # END VAL d13a6e
     try:
         return _Reader(saved["objects"], policy).value(saved["root"])
     except (KeyError, IndexError, TypeError, AttributeError) as error:
@@ -123,8 +134,14 @@ class _Writer:
 
     def _class(self, item: Any) -> str:
         name = _name(type(item))
-        if not _allowed(name, self.policy):
-            raise SnapshotError(f"a {name} cannot be saved: keep plain data in the state of a policy")
+        plain = _allowed(name, self.policy)
+        # AST: AST_PRECONDITION(plain, error=SnapshotError, about=name) - it cannot be saved; keep plain data alone
+        if not plain:
+            raise SnapshotError(
+                f"Pre-condition: plain, got {plain!r:.200} (name={name!r:.200}) - it cannot be saved; keep "
+                "plain data alone"
+            )
+        # END AST 372533
         return name
 
 
@@ -193,8 +210,14 @@ class _Reader:
                 object.__setattr__(item, name, self.value(part))
 
     def _class(self, name: str) -> Any:
-        if not _allowed(name, self.policy):
-            raise SnapshotError(f"a {name} cannot be restored: it is no class of the core, and not the policy's")
+        known = _allowed(name, self.policy)
+        # AST: AST_PRECONDITION(known, error=SnapshotError, about=name) - no class of the core, and not the policy's
+        if not known:
+            raise SnapshotError(
+                f"Pre-condition: known, got {known!r:.200} (name={name!r:.200}) - no class of the core, "
+                "and not the policy's"
+            )
+        # END AST 0255fd
         module, _, qualified = name.partition(":")
         found: Any = importlib.import_module(module)
         for part in qualified.split("."):

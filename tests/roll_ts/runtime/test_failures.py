@@ -61,3 +61,11 @@ def test_a_run_goes_on_without_an_engine_that_was_killed(cluster: None, tmp_path
     assert one_outcome_each(commands)
     assert [c.rank for c in commands if isinstance(c, a.RankMoved) and c.new == "FAILED"] == [rank]
     assert len([c for c in commands if isinstance(c, a.Restart) and c.rank == rank]) == 2
+
+
+def test_R27_a_run_goes_on_with_a_trainer_that_was_killed(cluster: None, tmp_path: Path) -> None:
+    commands = run_and_kill(tmp_path / "run", lambda run: run.trainer.pids[0])
+    assert one_outcome_each(commands)
+    assert [command.incarnation for command in commands if isinstance(command, a.StartTrainer)] == [1, 2]
+    # Nothing was saved before it died, so it begins again; the last step is the one before the version asked for.
+    assert [command.version for command in commands if isinstance(command, a.Train)][-4:] == [0, 1, 2, 3]
