@@ -32,6 +32,7 @@ from codegen.patterns.template import code, compiled
 _MESSAGE = "\x01message\x01"
 _FAILURE = "\x01failure\x01"
 _BODY = "\x01body\x01"
+_BREAK = "\x01break\x01"
 _UNIT = "    "
 
 
@@ -69,7 +70,7 @@ def _render(pattern: Pattern, bound: Bound, site: Site, once: Bindings, fresh: C
     parts = _message(pattern, bound, site, variables, once)
     variables |= {"message": _MESSAGE, "body": _BODY, "claim": _claimer(bound, site, error)}
     rendered = _run(pattern, pattern.template, variables)
-    rows = [row.rstrip() for row in rendered.split("\n") if row.strip()]
+    rows = [part for row in rendered.split("\n") if row.strip() for part in _broken(row.rstrip())]
     failure: list[Any] = []
     if site.guarded != "never" and each and (site.guarded == "always" or judges_whole("\n".join(rows), each)):
         failure = _failure(pattern, variables)
@@ -179,9 +180,16 @@ def _claimer(bound: Bound, site: Site, error: str) -> Callable[[str], str]:
     def claim(condition: str) -> str:
         if site.ast_mode == "assert" and bound.error is None:
             return f"assert {condition}, {_MESSAGE}"
-        return f"if {negated(condition)}:\n{_UNIT}raise {error}({_MESSAGE})"
+        return f"if {negated(condition)}:{_BREAK}{_UNIT}raise {error}({_MESSAGE})"
 
     return claim
+
+
+def _broken(row: str) -> list[str]:
+    """The row cut where a claim takes several lines, all of them indented as the template indents the claim."""
+    indent = row[: len(row) - len(row.lstrip())]
+    first, *rest = row.split(_BREAK)
+    return [first, *(indent + part for part in rest)]
 
 
 def _run(pattern: Pattern, template: str, variables: dict[str, Any]) -> str:

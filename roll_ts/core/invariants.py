@@ -27,35 +27,22 @@ def _check_leases(scheduler: Scheduler) -> None:
     for row in scheduler.ranks.rows:
         own, holders = rollout(row.id), {leases.held_by(device) for device in row.devices}
         full, gone = row.state in HOLDS_MEMORY, row.state in (S.LENT, S.FAILED)
-        # AST: AST_INVARIANT(
-        #     len(holders) == 1, error=InvariantBroken, about=(row.id, row.devices)
-        # ) - R5: a rank's devices have one holder
-        if len(holders) != 1:
-            raise InvariantBroken(
-                f"Invariant: len(holders) == 1, got holders={holders!r:.200} (row.id={row.id!r:.200}, "
-                f"row.devices={row.devices!r:.200}) - R5: a rank's devices have one holder"
-            )
-        # END AST 841f94
-        # AST: AST_INVARIANT(
-        #     not full or holders == {own}, error=InvariantBroken, about=(row.id, row.state)
-        # ) - R2: a rank with memory on its devices holds them
-        if full and holders != {own}:
-            raise InvariantBroken(
-                f"Invariant: not full or holders == {{own}}, got full={full!r:.200}, "
-                f"holders={holders!r:.200}, own={own!r:.200} (row.id={row.id!r:.200}, "
-                f"row.state={row.state!r:.200}) - R2: a rank with memory on its devices holds them"
-            )
-        # END AST b3d17b
-        # AST: AST_INVARIANT(
-        #     not gone or own not in holders, error=InvariantBroken, about=(row.id, row.state)
-        # ) - R2: a rank that is lent or has failed holds nothing
-        if gone and own in holders:
-            raise InvariantBroken(
-                f"Invariant: not gone or own not in holders, got gone={gone!r:.200}, own={own!r:.200}, "
-                f"holders={holders!r:.200} (row.id={row.id!r:.200}, row.state={row.state!r:.200}) - R2: a "
-                "rank that is lent or has failed holds nothing"
-            )
-        # END AST e826cc
+        # AST: AST_RULES([
+        #     ("R5: a rank's devices have one holder", len(holders) == 1),
+        #     ("R2: a rank with memory on its devices holds them", not full or holders == {own}),
+        #     ("R2: a rank that is lent or has failed holds nothing", not gone or own not in holders),
+        # ], error=InvariantBroken, about=(row.id, row.devices, row.state))
+        for _rule, _holds in (
+            ("R5: a rank's devices have one holder", len(holders) == 1),
+            ("R2: a rank with memory on its devices holds them", not full or holders == {own}),
+            ("R2: a rank that is lent or has failed holds nothing", not gone or own not in holders),
+        ):
+            if not _holds:
+                raise InvariantBroken(
+                    f"Invariant: {_rule} (row.id={row.id!r:.200}, row.devices={row.devices!r:.200}, "
+                    f"row.state={row.state!r:.200})"
+                )
+        # END AST ff8d66
     if scheduler.control.stage == "TRAINING":
         trainers = {leases.held_by(device) for device in settings.layout.train_devices}
         # AST: AST_INVARIANT(trainers == {TRAINING}, error=InvariantBroken) - R2: training holds its devices
@@ -81,64 +68,43 @@ def _check_ranks(scheduler: Scheduler) -> None:
         attempts = list(scheduler.rollouts.trajectories.by_rank[row.id])
         version = row.version
         may_run, active, bare = row.state in MAY_RUN, row.state is S.ACTIVE, row.state in HAS_NO_WEIGHTS
-        # AST: AST_INVARIANT(
-        #     may_run or not attempts, error=InvariantBroken, about=(row.id, row.state)
-        # ) - R7: only ranks that may run have attempts
-        if not may_run and attempts:
-            raise InvariantBroken(
-                f"Invariant: may_run or not attempts, got may_run={may_run!r:.200}, "
-                f"attempts={attempts!r:.200} (row.id={row.id!r:.200}, row.state={row.state!r:.200}) - R7: "
-                "only ranks that may run have attempts"
-            )
-        # END AST c2784c
-        # AST: AST_INVARIANT(
-        #     not active or version >= 0, error=InvariantBroken, about=row.id
-        # ) - R19: an active rank has proven weights
-        if active and not version >= 0:
-            raise InvariantBroken(
-                f"Invariant: not active or version >= 0, got active={active!r:.200}, "
-                f"version={version!r:.200} (row.id={row.id!r:.200}) - R19: an active rank has proven "
-                "weights"
-            )
-        # END AST ead1ec
-        # AST: AST_INVARIANT(
-        #     not bare or version == -1, error=InvariantBroken, about=(row.id, row.state)
-        # ) - R19: a rank without weights has no version
-        if bare and version != -1:
-            raise InvariantBroken(
-                f"Invariant: not bare or version == -1, got bare={bare!r:.200}, version={version!r:.200} "
-                f"(row.id={row.id!r:.200}, row.state={row.state!r:.200}) - R19: a rank without weights has "
-                "no version"
-            )
-        # END AST 9038b7
+        # AST: AST_RULES([
+        #     ("R7: only ranks that may run have attempts", may_run or not attempts),
+        #     ("R19: an active rank has proven weights", not active or version >= 0),
+        #     ("R19: a rank without weights has no version", not bare or version == -1),
+        # ], error=InvariantBroken, about=(row.id, row.state))
+        for _rule, _holds in (
+            ("R7: only ranks that may run have attempts", may_run or not attempts),
+            ("R19: an active rank has proven weights", not active or version >= 0),
+            ("R19: a rank without weights has no version", not bare or version == -1),
+        ):
+            if not _holds:
+                raise InvariantBroken(f"Invariant: {_rule} (row.id={row.id!r:.200}, row.state={row.state!r:.200})")
+        # END AST 5e35a3
         waking, behind = row.id in joining.waking, row.id in joining.behind
         proven = row.version == scheduler.control.version
-        # AST: AST_INVARIANT(
-        #     row.state not in (S.LOADING, S.SYNCING) or waking or behind or proven,
-        #     error=InvariantBroken, about=(row.id, row.state)
-        # ) - R23: who loads or syncs is on its way to the version
-        if not (row.state not in (S.LOADING, S.SYNCING) or waking or behind or proven):
-            raise InvariantBroken(
-                "Invariant: row.state not in (S.LOADING, S.SYNCING) or waking or behind or proven, got "
-                f"row.state={row.state!r:.200}, S.LOADING={S.LOADING!r:.200}, "
-                f"S.SYNCING={S.SYNCING!r:.200}, waking={waking!r:.200}, behind={behind!r:.200} "
-                f"(row.id={row.id!r:.200}, row.state={row.state!r:.200}) - R23: who loads or syncs is on "
-                "its way to the version"
-            )
-        # END AST 63107e
-        # AST: AST_INVARIANT(
-        #     behind or proven or row.state not in (S.EMPTY, S.LENT, S.ACTIVE) or scheduler.control.version < 0,
-        #     error=InvariantBroken, about=(row.id, row.state, version)
-        # ) - R37: the index of those behind is true
-        if not (behind or proven or row.state not in (S.EMPTY, S.LENT, S.ACTIVE) or scheduler.control.version < 0):
-            raise InvariantBroken(
-                "Invariant: behind or proven or row.state not in (S.EMPTY, S.LENT, S.ACTIVE) or "
-                f"scheduler.control.version < 0, got behind={behind!r:.200}, proven={proven!r:.200}, "
-                f"row={row!r:.200}, S={S!r:.200}, scheduler={scheduler!r:.200} (row.id={row.id!r:.200}, "
-                f"row.state={row.state!r:.200}, version={version!r:.200}) - R37: the index of those behind "
-                "is true"
-            )
-        # END AST 2f0c61
+        # AST: AST_RULES([
+        #     ("R23: who loads or syncs is on its way to the version",
+        #      row.state not in (S.LOADING, S.SYNCING) or waking or behind or proven),
+        #     ("R37: the index of those behind is true",
+        #      behind or proven or row.state not in (S.EMPTY, S.LENT, S.ACTIVE) or scheduler.control.version < 0),
+        # ], error=InvariantBroken, about=(row.id, row.state, version))
+        for _rule, _holds in (
+            (
+                "R23: who loads or syncs is on its way to the version",
+                row.state not in (S.LOADING, S.SYNCING) or waking or behind or proven,
+            ),
+            (
+                "R37: the index of those behind is true",
+                behind or proven or row.state not in (S.EMPTY, S.LENT, S.ACTIVE) or (scheduler.control.version < 0),
+            ),
+        ):
+            if not _holds:
+                raise InvariantBroken(
+                    f"Invariant: {_rule} (row.id={row.id!r:.200}, row.state={row.state!r:.200}, "
+                    f"version={version!r:.200})"
+                )
+        # END AST c0c875
 
 
 def _check_trajectories(scheduler: Scheduler) -> None:
@@ -149,37 +115,22 @@ def _check_trajectories(scheduler: Scheduler) -> None:
         generating, waiting = trajectory.phase is Phase.GENERATING, trajectory.phase is Phase.ENVIRONMENT
         asked = trajectory.environment_command is not None
         generated = sum(span.tokens for span in trajectory.spans)
-        # AST: AST_INVARIANT(
-        #     generating == running, error=InvariantBroken, about=(trajectory.id, trajectory.phase)
-        # ) - R6: who generates has an attempt, and only they
-        if generating != running:
-            raise InvariantBroken(
-                f"Invariant: generating == running, got generating={generating!r:.200}, "
-                f"running={running!r:.200} (trajectory.id={trajectory.id!r:.200}, "
-                f"trajectory.phase={trajectory.phase!r:.200}) - R6: who generates has an attempt, and only "
-                "they"
-            )
-        # END AST cbf5e6
-        # AST: AST_INVARIANT(
-        #     trajectory.outcome is None, error=InvariantBroken, about=trajectory.id
-        # ) - R13: an open trajectory has no outcome
-        if trajectory.outcome is not None:
-            raise InvariantBroken(
-                "Invariant: trajectory.outcome is None, got "
-                f"trajectory.outcome={trajectory.outcome!r:.200} (trajectory.id={trajectory.id!r:.200}) - "
-                "R13: an open trajectory has no outcome"
-            )
-        # END AST 4d3119
-        # AST: AST_INVARIANT(
-        #     waiting == asked, error=InvariantBroken, about=(trajectory.id, trajectory.phase)
-        # ) - R12: who waits for the environment has asked it, and only they
-        if waiting != asked:
-            raise InvariantBroken(
-                f"Invariant: waiting == asked, got waiting={waiting!r:.200}, asked={asked!r:.200} "
-                f"(trajectory.id={trajectory.id!r:.200}, trajectory.phase={trajectory.phase!r:.200}) - "
-                "R12: who waits for the environment has asked it, and only they"
-            )
-        # END AST 815d53
+        # AST: AST_RULES([
+        #     ("R6: who generates has an attempt, and only they", generating == running),
+        #     ("R13: an open trajectory has no outcome", trajectory.outcome is None),
+        #     ("R12: who waits for the environment has asked it, and only they", waiting == asked),
+        # ], error=InvariantBroken, about=(trajectory.id, trajectory.phase))
+        for _rule, _holds in (
+            ("R6: who generates has an attempt, and only they", generating == running),
+            ("R13: an open trajectory has no outcome", trajectory.outcome is None),
+            ("R12: who waits for the environment has asked it, and only they", waiting == asked),
+        ):
+            if not _holds:
+                raise InvariantBroken(
+                    f"Invariant: {_rule} (trajectory.id={trajectory.id!r:.200}, "
+                    f"trajectory.phase={trajectory.phase!r:.200})"
+                )
+        # END AST ed8574
         # AST: AST_INVARIANT(
         #     generated == trajectory.tokens, error=InvariantBroken, about=trajectory.id
         # ) - R8: no token is lost or doubled
@@ -192,22 +143,17 @@ def _check_trajectories(scheduler: Scheduler) -> None:
         # END AST 680d34
         queued += trajectory.phase is Phase.QUEUED
     counted, accounted = scheduler.rollouts.queued, len(table.open) + sum(table.settled.values())
-    # AST: AST_INVARIANT(queued == counted, error=InvariantBroken) - R6: each queued turn is counted once
-    if queued != counted:
-        raise InvariantBroken(
-            f"Invariant: queued == counted, got queued={queued!r:.200}, counted={counted!r:.200} - R6: "
-            "each queued turn is counted once"
-        )
-    # END AST bc81d5
-    # AST: AST_INVARIANT(
-    #     table.started == accounted, error=InvariantBroken
-    # ) - R13: no trajectory is lost or doubled
-    if table.started != accounted:
-        raise InvariantBroken(
-            f"Invariant: table.started == accounted, got table.started={table.started!r:.200}, "
-            f"accounted={accounted!r:.200} - R13: no trajectory is lost or doubled"
-        )
-    # END AST af5435
+    # AST: AST_RULES([
+    #     ("R6: each queued turn is counted once", queued == counted),
+    #     ("R13: no trajectory is lost or doubled", table.started == accounted),
+    # ], error=InvariantBroken)
+    for _rule, _holds in (
+        ("R6: each queued turn is counted once", queued == counted),
+        ("R13: no trajectory is lost or doubled", table.started == accounted),
+    ):
+        if not _holds:
+            raise InvariantBroken(f"Invariant: {_rule}")
+    # END AST 8a91c1
 
 
 def _check_groups(scheduler: Scheduler) -> None:
@@ -239,21 +185,18 @@ def _check_groups(scheduler: Scheduler) -> None:
             # END AST fd1fcb
     ledger = rollouts.ledger
     known = len(rollouts.groups.open) + len(rollouts.groups.complete) + len(rollouts.groups.training)
-    # AST: AST_INVARIANT(
-    #     ledger.started - ledger.trained - ledger.dropped == known, error=InvariantBroken
-    # ) - R17: the staleness ledger counts the groups that are there
-    if ledger.started - ledger.trained - ledger.dropped != known:
-        raise InvariantBroken(
-            "Invariant: ledger.started - ledger.trained - ledger.dropped == known, got "
-            f"ledger.started={ledger.started!r:.200}, ledger.trained={ledger.trained!r:.200}, "
-            f"ledger.dropped={ledger.dropped!r:.200}, known={known!r:.200} - R17: the staleness ledger "
-            "counts the groups that are there"
-        )
-    # END AST 93fed9
-    # AST: AST_INVARIANT(known <= ledger.capacity, error=InvariantBroken) - R17: no more groups than the bound allows
-    if not known <= ledger.capacity:
-        raise InvariantBroken(
-            f"Invariant: known <= ledger.capacity, got known={known!r:.200}, "
-            f"ledger.capacity={ledger.capacity!r:.200} - R17: no more groups than the bound allows"
-        )
-    # END AST 19d3e6
+    # AST: AST_RULES([
+    #     ("R17: the staleness ledger counts the groups that are there",
+    #      ledger.started - ledger.trained - ledger.dropped == known),
+    #     ("R17: no more groups than the bound allows", known <= ledger.capacity),
+    # ], error=InvariantBroken)
+    for _rule, _holds in (
+        (
+            "R17: the staleness ledger counts the groups that are there",
+            ledger.started - ledger.trained - ledger.dropped == known,
+        ),
+        ("R17: no more groups than the bound allows", known <= ledger.capacity),
+    ):
+        if not _holds:
+            raise InvariantBroken(f"Invariant: {_rule}")
+    # END AST 81d5a6

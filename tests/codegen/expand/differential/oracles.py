@@ -617,6 +617,15 @@ SPECS = (
         AssertionError,
         kinds=("result",),
     ),
+    Spec(
+        "AST_RULES",
+        ("list[int]", "int"),
+        st.tuples(LISTS, INTS),
+        ("((('some', len({x}) > 0), ('listed', {a} in {x})))", "(rules=[('listed', {a} in {x})])"),
+        lambda x, a: x.count(a) > 0,
+        AssertionError,
+        no_target=True,
+    ),
     Spec("AST_UNREACHABLE", ("int",), one(INTS), ("({x})",), lambda x: False, AssertionError, no_target=True),
     Spec(
         "AST_UNCHANGED",
