@@ -23,10 +23,8 @@ from codegen.document.contracts import (
     shown_raises,
 )
 from codegen.document.definitions import placed
+from codegen.document.heads import UNIT, function_head
 from codegen.document.model import Entry
-
-UNIT = "    "
-WIDTH = 120
 
 
 class Stubs:
@@ -153,22 +151,4 @@ def _head(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[s
     if isinstance(node, ast.ClassDef):
         bases = [*map(ast.unparse, node.bases), *(ast.unparse(each) for each in node.keywords)]
         return [*lines, f"class {node.name}{'(' + ', '.join(bases) + ')' if bases else ''}:"]
-    start = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
-    result = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    arguments = ast.unparse(node.args)
-    line = f"{start} {node.name}({arguments}){result}:"
-    if len(line) + 2 * len(UNIT) <= WIDTH:
-        return [*lines, line]
-    return [
-        *lines,
-        f"{start} {node.name}(",
-        *textwrap.wrap(
-            arguments,
-            WIDTH - 3 * len(UNIT),
-            initial_indent=UNIT,
-            subsequent_indent=UNIT,
-            break_long_words=False,
-            break_on_hyphens=False,
-        ),
-        f"){result}:",
-    ]
+    return [*lines, *function_head(node)]

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from codegen.document.heads import parameters
 from codegen.drift.code import Module
 from codegen.drift.promises import Annotated
 from codegen.drift.signatures import Definition, dotted
@@ -162,33 +163,7 @@ def _signature(definition: Definition) -> tuple[str, list[str], str]:
     assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     start = f"{'async ' if definition.is_async else ''}def {node.name}("
     end = f"){f' -> {ast.unparse(node.returns)}' if node.returns else ''}:"
-    return start, list(_parameter_texts(node.args)), end
-
-
-def _parameter_texts(arguments: ast.arguments) -> Iterator[str]:
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
-    for index, (each, default) in enumerate(zip(positional, defaults, strict=True), 1):
-        yield _parameter_text(each, default)
-        if index == len(arguments.posonlyargs):
-            yield "/"
-    if arguments.vararg:
-        yield f"*{_parameter_text(arguments.vararg, None)}"
-    elif arguments.kwonlyargs:
-        yield "*"
-    for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        yield _parameter_text(each, default)
-    if arguments.kwarg:
-        yield f"**{_parameter_text(arguments.kwarg, None)}"
-
-
-def _parameter_text(argument: ast.arg, default: ast.expr | None) -> str:
-    text = argument.arg
-    if argument.annotation is not None:
-        text += f": {ast.unparse(argument.annotation)}"
-    if default is None:
-        return text
-    return text + (" = " if argument.annotation is not None else "=") + ast.unparse(default)
+    return start, list(parameters(node.args)), end
 
 
 def _clauses(statement: ast.stmt) -> Iterator[tuple[str, list[ast.stmt], int, int]]:

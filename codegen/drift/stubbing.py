@@ -7,8 +7,9 @@ function, and `...`; a class shows its bases and fields, and needs its construct
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
+from codegen.document.heads import function_head
 from codegen.document.stubs import Stubs
 from codegen.drift.calls import CallGraph
 from codegen.drift.code import Module, Place
@@ -95,7 +96,7 @@ class Stubber:
     def _function(self, node: ast.AST, body: list[str]) -> list[str]:
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         lines = [f"@{self.sketcher.one_line(each)}" for each in node.decorator_list]
-        lines += _head(node)
+        lines += function_head(node)
         if not body and len(lines[-1]) <= WIDTH - 2 * len(_UNIT) - len(" ..."):
             return [*lines[:-1], f"{lines[-1]} ..."]
         return [*lines, *(_UNIT + line for line in [*body, "..."])]
@@ -146,51 +147,6 @@ def _field(statement: ast.stmt) -> list[str]:
         return [f"{ast.unparse(statement.target)}: {ast.unparse(statement.annotation)} = ..."]
     assert isinstance(statement, ast.Assign)
     return [f"{ast.unparse(statement.targets[0])} = ..."]
-
-
-def _head(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    """`def name(…) -> T:`, its parameters wrapped where it is too wide; each line leaves room for a class around it."""
-    start = f"{'async ' if isinstance(node, ast.AsyncFunctionDef) else ''}def {node.name}("
-    end = f"){f' -> {ast.unparse(node.returns)}' if node.returns else ''}:"
-    line = start + ast.unparse(node.args) + end
-    if len(line) <= WIDTH - 2 * len(_UNIT):
-        return [line]
-    return [start, *(_UNIT + row for row in _wrapped(node.args)), end]
-
-
-def _wrapped(arguments: ast.arguments) -> Iterator[str]:
-    """The parameters in as few lines as hold them whole."""
-    row = ""
-    for part in _parts(ast.unparse(arguments)):
-        if row and len(row) + len(part) + 2 > WIDTH - 3 * len(_UNIT):
-            yield f"{row},"
-            row = part
-        else:
-            row = f"{row}, {part}" if row else part
-    yield row
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Each parameter of a signature, the bare `/` and `*` between them included."""
-    depth, start, quote, at = 0, 0, "", 0
-    while at < len(text):
-        character = text[at]
-        if quote:
-            if character == "\\":
-                at += 1
-            elif character == quote:
-                quote = ""
-        elif character in "'\"":
-            quote = character
-        elif character in "([{":
-            depth += 1
-        elif character in ")]}":
-            depth -= 1
-        elif character == "," and depth == 0:
-            yield text[start:at].strip()
-            start = at + 1
-        at += 1
-    yield text[start:].strip()
 
 
 def _condition(node: ast.AST, line: int) -> str:

@@ -127,7 +127,7 @@ def _approvals(document: Document) -> Iterator[Finding]:
         elif approval.verdict == "APPROVED" and subject.verdict != "APPROVED":
             what = "a decision it follows" if _own(approval.digest) == _own(subject.digest) else "it"
             message = f"{subject.label}: {what} changed after {approval.reviewer or 'somebody'} approved it"
-            shown = subject.number or subject.id
+            shown = subject.number if subject.kind == "section" else subject.id
             yield finding(document, approval.line, "REV001", message, f"Run `codegen review show {shown}`.")
 
 

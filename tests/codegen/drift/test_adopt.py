@@ -158,7 +158,7 @@ def test_section_5_is_one_fence_of_stubs_a_module_with_annotations_and_raises(ba
             CLOSED = 'closed'
 
         class _Base:
-            def close(self, *, at: float=0.0) -> None: ...
+            def close(self, *, at: float = 0.0) -> None: ...
 
         @dataclass(frozen=True)
         class Account(_Base):
@@ -168,7 +168,7 @@ def test_section_5_is_one_fence_of_stubs_a_module_with_annotations_and_raises(ba
             def free(self) -> int: ...
             @free.setter
             def free(self, value: int) -> None: ...
-            async def take(self, amount: int, why: str='a, (b', *, reason: str | None=None) -> int:
+            async def take(self, amount: int, why: str = 'a, (b', *, reason: str | None = None) -> int:
                 # VAL: VAL_INT_RANGE(amount, min=1) - no free money
                 raise Overdrawn  # when amount > self.free
                 raise LookupError
@@ -181,7 +181,7 @@ def test_section_5_is_one_fence_of_stubs_a_module_with_annotations_and_raises(ba
         """
     )
     errors = document.modules[1].fences[0].code
-    assert "def __init__(self, amount: int, limit: int | None=None) -> None:\n        raise ValueError" in errors
+    assert "def __init__(self, amount: int, limit: int | None = None) -> None:\n        raise ValueError" in errors
 
 
 def test_adopted_names_have_status_adopted_and_no_plan(bank: Path) -> None:

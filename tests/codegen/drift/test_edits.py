@@ -28,7 +28,7 @@ EDITS = [
         "`amount` is called `sum_`",
         "sum_: int",
     ),
-    ("a default", BOOK, 'why: str = "a, (b"', 'why: str = "no"', codes.DEFAULT, "`why` defaults to", "why: str='no'"),
+    ("a default", BOOK, 'why: str = "a, (b"', 'why: str = "no"', codes.DEFAULT, "`why` defaults to", "why: str = 'no'"),
     (
         "drop a default",
         BOOK,
@@ -47,7 +47,7 @@ EDITS = [
         "`bytes | None` in the",
         "bytes | None",
     ),
-    ("a new parameter", BOOK, TAKE, f"{TAKE}, at: int = 0", codes.PARAMETER, "`at` of the code is not", "at: int=0"),
+    ("a new parameter", BOOK, TAKE, f"{TAKE}, at: int = 0", codes.PARAMETER, "`at` of the code is not", "at: int = 0"),
     (
         "drop a parameter",
         BOOK,
@@ -64,7 +64,7 @@ EDITS = [
         "at: float = 0.0",
         codes.PARAMETER,
         "keyword-only here",
-        "close(self, at: float=0.0)",
+        "close(self, at: float = 0.0)",
     ),
     (
         "no longer async",
@@ -268,6 +268,6 @@ def test_what_only_the_document_says_of_a_stub_is_kept_when_the_stub_is_written_
     change(root, BOOK, TAKE, f"{TAKE}, at: int = 0")
     document = parse_document(before, root / "design" / "bank.md")
     proposal = propose(document, Code(root))
-    assert "# VAL: VAL_NON_EMPTY(why)" in proposal.text and "at: int=0" in proposal.text
+    assert "# VAL: VAL_NON_EMPTY(why)" in proposal.text and "at: int = 0" in proposal.text
     assert any("`VAL: VAL_NON_EMPTY(why)` is promised here" in each.message for each in proposal.left.findings)
     assert kept.strip() in before and kept.strip() in proposal.text and "raise LookupError" in proposal.text
