@@ -67,7 +67,7 @@ class Joining:
     @property
     def idle(self) -> bool:
         """Whether nobody is on the way to the version."""
-        return self.transfer is None and not self._look and not self.ranks.in_state(S.LOADING, S.SYNCING)
+        return self.transfer is None and not self._look and not self.ranks.count(S.LOADING, S.SYNCING)
 
     @property
     def waking_shared(self) -> bool:

@@ -22,7 +22,8 @@ QUARANTINE = "quarantine"
 
 class Repairing:
     """`_ready` are the dead ranks that may be started as soon as their devices are free; the others wait for an alarm:
-    for the end of their probation, or for their budget to refill."""
+    for the end of their probation, or for their budget to refill. `_sick`: how often in a row a rank was taken out, and
+    when last."""
 
     def __init__(self, settings: Settings, ranks: RankTable, leases: Leases, rollouts: Rollouts, out: Outbox) -> None:
         self.settings = settings
@@ -34,12 +35,12 @@ class Repairing:
         self._budgets = [Budget(settings.max_restarts_per_rank, settings.restart_refill_seconds) for _ in ranks.rows]
         self._ready: set[int] = {row.id for row in ranks.rows}
         self._on_probation: set[int] = set()
-        self._sick_in_a_row = [0] * len(ranks.rows)
+        self._sick: dict[int, tuple[int, float]] = {}
 
     @property
     def hopeless(self) -> bool:
         """Whether no rank is there and none can be started without waiting for its budget to refill."""
-        gone = len(self.ranks.in_state(S.FAILED, S.QUARANTINED)) == len(self.ranks.rows)
+        gone = self.ranks.count(S.FAILED, S.QUARANTINED) == len(self.ranks.rows)
         return gone and not self._ready and not self._on_probation
 
     def advance(self, devices_wanted: bool) -> bool:
@@ -75,16 +76,15 @@ class Repairing:
         )
 
     def sick(self, rank: int, reason: str) -> None:
-        """The rank fails what it is given, fast: out with it, for a while that doubles each time in a row (R35)."""
+        """The rank fails what it is given, fast: out with it, for a while that doubles each time in a row (R35). It is
+        in a row when the last time is no longer ago than a restart takes to come back."""
         if self.ranks.get(rank).state in (S.FENCED, S.QUARANTINED, S.FAILED):
             return
+        times, last = self._sick.get(rank, (0, self.out.now))
+        again = times + 1 if self.out.now - last <= self.settings.restart_refill_seconds else 1
+        self._sick[rank] = (again, self.out.now)
         self._on_probation.add(rank)
-        self._sick_in_a_row[rank] += 1
         self.fence(rank, reason)
-
-    def well(self, rank: int) -> None:
-        """The rank has served well since its last start."""
-        self._sick_in_a_row[rank] = 0
 
     def quarantine(self, rank: int) -> None:
         """Nobody can confirm that the process is gone: it keeps its devices (R34). What it still says is of closed
@@ -102,7 +102,7 @@ class Repairing:
         self.leases.give_back(rollout(rank))
         self.ranks.move(rank, S.FAILED)
         if rank in self._on_probation:
-            wait = self.settings.probation_seconds * 2 ** (self._sick_in_a_row[rank] - 1)
+            wait = self.settings.probation_seconds * 2 ** (self._sick[rank][0] - 1)
             self.out.set_alarm(self.out.now + wait, RESTART, rank)
         else:
             self._plan(rank)

@@ -543,7 +543,7 @@ def test_R35_restarts_come_back_with_time():
     assert scene.state(1) == "BOOTING" and scene.lives[1] == 3
 
 
-def test_R35_a_sick_rank_waits_for_its_probation_twice_as_long_each_time():
+def test_R35_a_sick_rank_waits_for_its_probation_twice_as_long_each_time_in_a_row():
     scene = Scene(apart(2), "disaggregated", probation_seconds=50.0, max_restarts_per_rank=5).begin(until=500)
     scene.play(until=idle)
     repairing = scene.scheduler.control.repairing
@@ -557,3 +557,20 @@ def test_R35_a_sick_rank_waits_for_its_probation_twice_as_long_each_time():
         scene.tell(a.TimerFired(), after=1.0)
         assert scene.state(1) == "BOOTING"
         scene.play(until=lambda s: s.state(1) == "ACTIVE")
+
+
+def test_R35_an_illness_long_ago_does_not_count():
+    scene = Scene(apart(2), "disaggregated", probation_seconds=50.0, restart_refill_seconds=1000.0).begin(until=500)
+    scene.play(until=idle)
+    repairing, out = scene.scheduler.control.repairing, scene.scheduler.out
+    waits = []
+    for life, later in enumerate((0.0, 900.0, 1100.0), start=1):
+        out.now += later
+        repairing.sick(1, "fails fast")
+        repairing.died(1)
+        waits.append(min(at for at, ticket in out._alarms if out._alarm.get(ticket) == ("restart", 1)) - out.now)
+        repairing.alarm(1)
+        out._alarms.clear()
+        repairing.advance(devices_wanted=False)
+        assert scene.scheduler.ranks.get(1).incarnation == life + 1
+    assert waits == pytest.approx([50.0, 100.0, 50.0])
