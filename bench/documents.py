@@ -6,11 +6,13 @@ First lint + status + plan of one generated document of about 20 lines a method,
 can go below who reads the same text with the same libraries: markdown-it-py over the document and `ast` over its
 fences. `times` is the total against it, and `ratio` is `times` against the first row: 1.0 is linear, also on a machine
 that grows slower meanwhile.
-Then drift of this repository's own documents, against reading and `ast`-parsing the same files.
+Then drift of this repository's own documents, against reading and `ast`-parsing the same files, and each `codegen`
+command of `make lint`, with `codegen status`, as a process of its own, against `codegen --help`.
 
 Seconds are of processor time (one thread, no waiting), so that neighbours do not count; each is the least of several
-runs. With --check: exit 1 when the document of 500 methods takes a second or more, a ratio is over 1.5, or drift takes
-three seconds or more. The last line is one JSON object.
+runs. With --check: exit 1 when the document of 500 methods takes a second or more, a ratio is over 1.5, drift or lint
+takes three seconds or more, status half a second, or the commands of `make lint` twenty. The last line is one JSON
+object.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ from __future__ import annotations
 import argparse
 import ast
 import gc
+import itertools
 import random
+import resource
+import subprocess
 import sys
 import textwrap
 import time
@@ -52,6 +57,8 @@ LIMIT_METHODS = 500
 LIMIT_SECONDS = 1.0
 LIMIT_RATIO = 1.5
 LIMIT_DRIFT = 3.0
+LIMITS_OF_COMMANDS = {"status": 0.5, "lint": 3.0, "drift": 3.0}
+LIMIT_COMMANDS = 20.0
 PARTS = ("read", "lint", "status", "plan")
 
 
@@ -196,6 +203,31 @@ def measure_drift() -> dict[str, float]:
     return {"drift": taken, "floor": time.process_time() - at, "files": len(files), "documents": len(documents)}
 
 
+def lint_commands() -> list[list[str]]:
+    """The arguments of each `codegen` command of `make lint`."""
+    mark = "\t$(PY)/codegen "
+    lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("lint:"))
+    rules = itertools.takewhile(lambda line: line.startswith("\t"), lines[start + 1 :])
+    return [line.removeprefix(mark).split() for line in rules if line.startswith(mark)]
+
+
+def processor_seconds(arguments: list[str]) -> float:
+    """Processor time of one `codegen` command in a process of its own. What it finds does not matter here."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, "-m", "codegen", *arguments], cwd=ROOT, capture_output=True, check=False)
+    if done.returncode > 1:
+        raise SystemExit(f"codegen {' '.join(arguments)}: exit {done.returncode}: {done.stderr.decode()}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure_commands() -> dict[str, float]:
+    """Seconds of each command, the least of two runs, by its text."""
+    wanted = [["--help"], ["status"], *lint_commands()]
+    return {" ".join(each): min(processor_seconds(each) for _ in range(2)) for each in wanted}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--methods", nargs="+", type=int, default=[500, 1000, 2000, 5000])
@@ -228,9 +260,20 @@ def main() -> int:
     print(f"| {own['documents']} | {own['files']} | {own['drift']:.3f} | {own['floor']:.3f} | {times:.1f} |")
     if own["drift"] >= LIMIT_DRIFT:
         missed.append(f"drift: {own['drift']:.2f} s, not under {LIMIT_DRIFT}")
+    commands = measure_commands()
+    floor = commands.pop("--help")
+    print("\n| command | s | times |\n|---|---|---|")
+    for name, seconds in commands.items():
+        print(f"| codegen {name} | {seconds:.2f} | {seconds / floor:.1f} |")
+        if seconds >= LIMITS_OF_COMMANDS.get(name, LIMIT_COMMANDS):
+            missed.append(f"codegen {name}: {seconds:.2f} s, not under {LIMITS_OF_COMMANDS.get(name, LIMIT_COMMANDS)}")
+    together = sum(seconds for name, seconds in commands.items() if name != "status")
+    print(f"| all of `make lint` | {together:.2f} | {together / floor:.1f} |")
+    if together >= LIMIT_COMMANDS:
+        missed.append(f"codegen in make lint: {together:.2f} s, not under {LIMIT_COMMANDS}")
     for line in missed:
         print(f"NOT KEPT: {line}")
-    figures = {"kept": not missed, "documents": rows, "drift": {**own, "times": times}}
+    figures = {"kept": not missed, "documents": rows, "drift": {**own, "times": times}, "commands": commands}
     print(closing_line("documents", figures, [args.seed], "markdown-it-py", "libcst", "PyYAML"))
     return int(args.check and bool(missed))
 
