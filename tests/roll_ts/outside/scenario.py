@@ -26,7 +26,7 @@ class Scenario:
     """One world. Rates are shares of commands (or events); times are seconds on the world's clock.
 
     `faults`: None draws faults by the rates; a dict from the name of a place ("Drain#3") to a fault injects those
-    alone. `evaluate_at`: a person wants an evaluation then. `stop_at`: a person asks for the end at that event; −1:
+    alone. `restore_every`: the scheduler is saved and restored after so many events; 0: never. `evaluate_at`: a person wants an evaluation then. `stop_at`: a person asks for the end at that event; −1:
     never. `sick`: rank → "fails" (every request fails at once), "alone" (every group with it fails), "immortal" (its
     end is never confirmed), "boots" (never comes up).
     """
@@ -144,6 +144,7 @@ def draw(seed: int, policies: tuple[str, ...], sizes: tuple[int, ...] = (2, 3, 4
         rate=dice.choose((0.0, 0.01, 0.03, 0.08)),
         noise=dice.choose((0.0, 0.02, 0.1)),
         jumps=dice.choose((0.0, 0.0, 0.002)),
+        restore_every=dice.choose((0, 0, 0, 0, 0, 0, 0, 97)) if ranks < 20 else 0,
         stop_at=dice.below(900) if dice.chance(0.25) else -1,
         sick=sick,
     )

@@ -79,6 +79,11 @@ def test_no_rule_is_broken_by_another_order_of_events_at_any_point(small: World)
     assert result.failed is None, result.report()
 
 
+def test_a_run_that_is_saved_and_restored_at_every_event_goes_on_with_the_same_commands(small: World) -> None:
+    again = play(small.scenario.with_(restore_every=1))
+    assert again.journal == small.journal
+
+
 @pytest.mark.nightly
 @pytest.mark.timeout(3600)
 def test_no_rule_is_broken_by_one_fault_and_one_other_order_at_any_point(small: World) -> None:
