@@ -26,6 +26,7 @@ from roll_ts.sim.faults import FaultBook, Faults
 from roll_ts.sim.fleet import Fleet
 from roll_ts.sim.trainer import Trainer
 from roll_ts.sim.transfers import TRAINER
+from roll_ts.sim.watching import Watch
 from roll_ts.sim.workload import Workload
 
 NO_FAULTS = Faults()
@@ -255,24 +256,35 @@ def simulate(
     max_seconds: float = 1e6,
     max_events: int = 2_000_000,
     after: Callable[[Scheduler, Entry], None] | None = None,
+    invariants: bool = True,
 ) -> Journal:
     """Run `policy` on virtual time until the trainer reaches version `until`; returns the journal.
 
     `seed` is the seed of random faults; the work itself depends on `workload.seed`. `script` holds further
     events with their times (a `UserStop`, say). `start_version` is what the trainer holds at the start (a
-    resume). `after` sees the scheduler behind every handled event.
+    resume). `after` sees the scheduler behind every handled event. `invariants`: check the scheduler's state as the
+    run goes (see `Watch`).
 
-    Raises ContractBroken when the core asks for the impossible, Stalled when it never finishes, and whatever
-    the core raises itself.
+    Raises ContractBroken when the core asks for the impossible, InvariantBroken when its state contradicts a rule,
+    Stalled when it never finishes, and whatever the core raises itself.
     """
     scheduler = Scheduler(settings, policy)
-    watch = None if after is None else lambda entry: after(scheduler, entry)
+    guard = Watch(scheduler) if invariants else None
+
+    def watch(entry: Entry) -> None:
+        if guard is not None:
+            guard.look()
+        if after is not None:
+            after(scheduler, entry)
+
     driver = Driver(scheduler, settings, cost, workload, seed, faults, watch)
     driver.trainer.version = driver.trainer.first_version = start_version
     driver.clock.at(0.0, lambda: driver.deliver(a.TrajectoriesWanted(until=until)))
     for at, event in script:
         driver.clock.at(at, lambda event=event: driver.deliver(event))  # type: ignore[misc]
     driver.run(max_seconds, max_events)
+    if guard is not None:
+        guard.check()
     return Journal(Header(settings, policy.name, seed, "sim", _versions()), tuple(driver.entries))
 
 

@@ -26,9 +26,10 @@ class Scenario:
     """One world. Rates are shares of commands (or events); times are seconds on the world's clock.
 
     `faults`: None draws faults by the rates; a dict from the name of a place ("Drain#3") to a fault injects those
-    alone. `restore_every`: the scheduler is saved and restored after so many events; 0: never. `evaluate_at`: a person wants an evaluation then. `stop_at`: a person asks for the end at that event; −1:
-    never. `sick`: rank → "fails" (every request fails at once), "alone" (every group with it fails), "immortal" (its
-    end is never confirmed), "boots" (never comes up).
+    alone. `restore_every`: the scheduler is saved and restored after so many events; 0: never. `evaluate_at`: a person
+    wants an evaluation then. `stop_at`: a person asks for the end at that event; −1: never. `sick`: rank → "fails"
+    (every request fails at once), "alone" (every group with it fails), "immortal" (its end is never confirmed),
+    "boots" (never comes up).
     """
 
     seed: int = 0
