@@ -8,6 +8,7 @@ from roll_ts.core.errors import IllegalTransition, UnknownId
 from roll_ts.core.ranks import TRANSITIONS, RankState, RankTable
 from roll_ts.core.settings import Layout
 from tests.roll_ts.core.layouts import LAYOUTS
+from tests.roll_ts.outside.rank_book import LEGAL
 
 
 def test_R1_a_move_outside_the_table_changes_nothing():
@@ -15,6 +16,13 @@ def test_R1_a_move_outside_the_table_changes_nothing():
     with pytest.raises(IllegalTransition, match="FAILED"):
         table.move(0, RankState.ACTIVE)
     assert table.get(0).state is RankState.FAILED
+
+
+def test_R1_the_table_has_the_steps_of_the_design_and_no_other():
+    """Written down a second time, so that a step that slips in is seen before anybody takes it."""
+    assert {str(old): {str(new) for new in after} for old, after in TRANSITIONS.items()} == {
+        old: set(after.split()) for old, after in LEGAL.items()
+    }
 
 
 def ready_table(states: list[RankState]) -> RankTable:

@@ -318,6 +318,9 @@ class World:
             spoilt = [name for name in self.injected if name.startswith(("Checkpoint", "jump"))]
             self.truth(spoilt or self.trainer.hung, "R36", f"nothing speaks against saving: {self.finish.reason}")
             return
+        if "lost with the trainer" in self.finish.reason:
+            self.truth(not self.trainer.alive or self.trainer.hung, "R36", f"the trainer lives: {self.finish.reason}")
+            return
         enough = self.settings.max_restarts_per_rank >= 50
         self.truth(
             self.finish.ok or lasting or not (enough or not self.injected),
