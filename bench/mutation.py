@@ -239,7 +239,7 @@ def killer(folder: Path, mutant: Mutant | None, suite: tuple[tuple[str, ...], ..
     """The name of what kills the mutant; empty when it survives. Without a mutant: what is red anyway."""
     whole = ""
     if mutant is not None:
-        whole = (ROOT / mutant.file).read_text()
+        whole = (folder / mutant.file).read_text()
         (folder / mutant.file).write_text(whole[: mutant.start] + mutant.new + whole[mutant.end :])
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
