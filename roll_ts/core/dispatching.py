@@ -57,10 +57,12 @@ class Dispatcher:
             self.loads.shut(row.id)
             self._failed_in_a_row.pop(row.id, None)
 
-    def enqueue(self, trajectory: Trajectory) -> None:
-        """The trajectory's turn wants a rank."""
+    def enqueue(self, trajectory: Trajectory, need: int | None = None) -> None:
+        """The trajectory's turn wants a rank and `need` tokens of KV there."""
         trajectory.phase = Phase.QUEUED
-        self._queue_of(trajectory).push(trajectory.id, (trajectory.started,), max(1, self.need(trajectory)))
+        self._queue_of(trajectory).push(
+            trajectory.id, trajectory.started, self.need(trajectory) if need is None else need
+        )
 
     def forget(self, trajectory: Trajectory) -> None:
         """The trajectory's turn wants no rank any more, if it did."""
@@ -75,16 +77,18 @@ class Dispatcher:
             raise ValueError(f"Dispatcher.dispatch: version must be at least -1, got {version!r}")
         # END VAL b9bf4c
         full: list[Trajectory] = []
-        if not self.queued or not self.loads.open_ranks:
+        if not self.loads.open_ranks or not (self._going_on or self._fresh or self._evaluation):
             return full
-        self._serve_kept()
+        if self._kept is not None:
+            self._serve_kept()
         limit = self.settings.max_running_per_rank
-        if self.settings.evaluation_first:
+        if self._evaluation and self.settings.evaluation_first:
             self._serve(self._evaluation, None, limit, full)
-        self._serve(self._going_on, None, limit, full)
+        if self._going_on:
+            self._serve(self._going_on, None, limit, full)
         if self._fresh:
             self._serve(self._fresh, version, self._fresh_limit(), full)
-        if not self.settings.evaluation_first:
+        if self._evaluation:
             self._serve(self._evaluation, None, limit, full)
         return full
 
@@ -159,7 +163,7 @@ class Dispatcher:
     def need(self, trajectory: Trajectory) -> int:
         """KV tokens that the trajectory's next request will probably need: its prefix and the reply."""
         room = max(self._room(trajectory), 0)
-        return self.prefix_of(trajectory) + self._probable(trajectory.kind, trajectory.carried, room)
+        return max(1, self.prefix_of(trajectory) + self._probable(trajectory.kind, trajectory.carried, room))
 
     def prefix_of(self, trajectory: Trajectory) -> int:
         """Tokens that the next request of the trajectory begins with."""
@@ -188,7 +192,7 @@ class Dispatcher:
         """Tokens of `room` that a turn with `made` tokens will probably still use; all of them while nothing is
         known."""
         replies = self.replies[kind]
-        if not replies.known:
+        if replies.seen < replies.needed:
             return room
         likely = replies.quantile(self.settings.reserve_quantile, made)
         # a turn longer than all that was seen gets a quarter more each time it outgrows its booking
@@ -217,27 +221,28 @@ class Dispatcher:
             if room <= 0:
                 queue.drop(trajectory.id)
                 full.append(trajectory)
-            elif self._try(queue, trajectory, room, version, limit):
+            elif self._try(queue, trajectory, head[1], room, version, limit):
                 passed += blocked >= 0
             else:
                 if blocked < 0:
                     blocked = trajectory.id
                 # what is larger than the room that is left need not be tried one by one
-                below = min(head[1], size_class(max(1, min(self.loads.most_room(version), _LARGEST))) + 1)
+                below = min(head[2], size_class(max(1, min(self.loads.most_room(version), _LARGEST))) + 1)
         if blocked >= 0 and self._kept is None:
             self._lose_patience(blocked, passed, version)
 
-    def _try(self, queue: TurnQueue, trajectory: Trajectory, room: int, version: int | None, limit: int) -> bool:
+    def _try(
+        self, queue: TurnQueue, trajectory: Trajectory, need: int, room: int, version: int | None, limit: int
+    ) -> bool:
         prefix = self.prefix_of(trajectory)
         resident = self.resident_rank(trajectory)
-        need = self.need(trajectory)
         worth = self.settings.prefix_worth_tokens
         stay = 0.0 if self.stays is None else self.stays(trajectory)
         rank = self.loads.choose(need, resident, prefix, worth, version, limit, trajectory.avoid, stay)
         if rank is None:
             return False
         queue.drop(trajectory.id)
-        self._send(trajectory, rank, room, need)
+        self._send(trajectory, rank, room, need, resident)
         return True
 
     def _lose_patience(self, trajectory: int, passed: int, version: int | None) -> None:
@@ -265,13 +270,13 @@ class Dispatcher:
         if room > 0 and load.running < self.settings.max_running_per_rank and load.fits(need):
             self._stop_keeping(rank)
             self.forget(trajectory)
-            self._send(trajectory, rank, room, need)
+            self._send(trajectory, rank, room, need, self.resident_rank(trajectory))
 
     def _stop_keeping(self, rank: int) -> None:
         self._kept = None
         self.loads.let_go(rank)
 
-    def _send(self, trajectory: Trajectory, rank: int, room: int, need: int) -> None:
+    def _send(self, trajectory: Trajectory, rank: int, room: int, need: int, resident: int | None) -> None:
         row = self.ranks.rows[rank]
         # VAL: VAL_STATE_IN(row.state, (RankState.ACTIVE,), error=IllegalTransition)
         if row.state not in (RankState.ACTIVE,):
@@ -295,7 +300,7 @@ class Dispatcher:
             version=row.version,
         )
         self.loads.add(rank, need)
-        expected = trajectory.cached if self.resident_rank(trajectory) == rank else 0
+        expected = trajectory.cached if resident == rank else 0
         trajectory.resident = (rank, row.version, row.incarnation)
         self.trajectories.begin(
             Attempt(

@@ -182,8 +182,9 @@ class Rollouts:
     def dispatch(self) -> bool:
         """Send queued turns to ranks; a turn that may not grow any more is ended (R7, R10). Returns whether one was:
         its episode may be over, which the control side must hear of."""
-        for trajectory in self.sessions.admitted(self.out.now, self.turns.need):
-            self.turns.enqueue(trajectory)
+        if self.sessions.parked:
+            for trajectory in self.sessions.admitted(self.out.now, self.turns.need):
+                self.turns.enqueue(trajectory)
         full = self.turns.dispatch(self.version)
         for trajectory in full:
             self._end_turn_without_room(trajectory)
@@ -362,8 +363,9 @@ class Rollouts:
     def _want_turn(self, trajectory: Trajectory) -> None:
         """The next turn, or the rest of one, wants a rank: to the queue, if the session is let in."""
         trajectory.phase = Phase.QUEUED
-        if self.sessions.let_in(trajectory, self.turns.need(trajectory), self.out.now):
-            self.turns.enqueue(trajectory)
+        need = self.turns.need(trajectory)
+        if self.sessions.let_in(trajectory, need, self.out.now):
+            self.turns.enqueue(trajectory, need)
 
     def _step_environment(self, trajectory: Trajectory) -> None:
         trajectory.phase = Phase.ENVIRONMENT

@@ -10,11 +10,11 @@ import heapq
 
 from roll_ts.core.estimates import size_class
 
-Entry = tuple[tuple[float, ...], int]
+Entry = tuple[float, int, int]
 
 
 class TurnQueue:
-    """One queue. A turn's place is its key: the lower, the earlier."""
+    """One queue. A turn's place is its key: the lower, the earlier. An entry is (key, trajectory, KV tokens needed)."""
 
     def __init__(self) -> None:
         self._tickets: dict[int, Entry] = {}
@@ -26,18 +26,27 @@ class TurnQueue:
     def __contains__(self, trajectory: int) -> bool:
         return trajectory in self._tickets
 
-    def push(self, trajectory: int, key: tuple[float, ...], need_tokens: int) -> None:
+    def push(self, trajectory: int, key: float, need_tokens: int) -> None:
         """The trajectory's turn waits; it needs about `need_tokens` of KV. A second push changes its place."""
-        entry = (key, trajectory)
+        # VAL: VAL_POSITIVE(need_tokens)
+        if not need_tokens > 0:
+            raise ValueError(f"push: need_tokens must be positive, got {need_tokens!r}")
+        # END VAL 89f3da
+        entry = (key, trajectory, need_tokens)
         self._tickets[trajectory] = entry
-        heapq.heappush(self._classes.setdefault(size_class(max(need_tokens, 1)), []), entry)
+        index = size_class(need_tokens)
+        heap = self._classes.get(index)
+        if heap is None:
+            self._classes[index] = [entry]
+        else:
+            heapq.heappush(heap, entry)
 
     def drop(self, trajectory: int) -> None:
         """The turn waits no more, if it did."""
         self._tickets.pop(trajectory, None)
 
-    def oldest(self, below: int | None = None) -> tuple[int, int] | None:
-        """(trajectory, class) of the first turn, of the classes under `below` if given."""
+    def oldest(self, below: int | None = None) -> tuple[int, int, int] | None:
+        """(trajectory, KV tokens needed, class) of the first turn, of the classes under `below` if given."""
         best: Entry | None = None
         best_class = 0
         empty: list[int] = []
@@ -52,4 +61,4 @@ class TurnQueue:
                 best, best_class = heap[0], index
         for index in empty:
             del self._classes[index]
-        return None if best is None else (best[1], best_class)
+        return None if best is None else (best[1], best[2], best_class)
