@@ -55,7 +55,10 @@ def _parser() -> argparse.ArgumentParser:
 
     train = commands.add_parser("train", help="run a configuration on real engines")
     train.add_argument("config", metavar="CONFIG", help="YAML file, such as examples/frozen_lake.yaml")
-    train.add_argument("--policy", help="colocated, disaggregated or time_sharing, instead of the file's")
+    train.add_argument(
+        "--policy",
+        help="a policy's name or package.module:Class, instead of the file's",
+    )
     train.add_argument("--seed", type=int, help="instead of the file's")
     train.add_argument("--steps", type=int, help="optimizer steps, instead of the file's")
     train.add_argument("--out", help="run folder; must not exist")

@@ -10,8 +10,6 @@ from typing import Any, Literal
 from roll_ts.core.settings import Deadlines, Layout, Settings
 from roll_ts.trainers.protocol import TrainerConfig
 
-Policy = Literal["colocated", "disaggregated", "time_sharing"]
-
 
 @dataclass(frozen=True)
 class LayoutOptions:
@@ -28,7 +26,12 @@ class LayoutOptions:
 @dataclass(frozen=True)
 class RolloutOptions:
     """Sizes in groups, trajectories and tokens. A batch is `groups_per_batch` groups of `group_size` trajectories;
-    `async_ratio` bounds how far rollout may run ahead of training, in batches."""
+    `async_ratio` bounds how far rollout may run ahead of training, in batches.
+
+    KV is reserved for the `reserve_quantile` of reply lengths. `session_admission` keeps as many episodes live as have
+    KV for their prefixes. `redundant_members` more than are needed start in each group; the last ones are cancelled.
+    `filter_equal_rewards` drops groups that teach nothing, at most `max_filtered_batches` batches of them; greedy
+    evaluation episodes go before training turns with `evaluation_first`, after them without."""
 
     groups_per_batch: int
     group_size: int
@@ -38,6 +41,12 @@ class RolloutOptions:
     async_ratio: float = 1.0
     max_running_per_rank: int = 64
     prefix_worth_tokens: int = 512
+    reserve_quantile: float = 0.9
+    session_admission: bool = True
+    evaluation_first: bool = False
+    redundant_members: int = 0
+    filter_equal_rewards: bool = False
+    max_filtered_batches: int = 10
 
 
 @dataclass(frozen=True)
@@ -148,6 +157,7 @@ class RecoveryOptions:
 
     One restart of a party comes back every `restart_refill_seconds`; a sick rank waits `probation_seconds` before it is
     started again, twice as long each time in a row.
+    The run ends when more than `max_void_share` of the latest episodes broke for infrastructure.
     """
 
     max_restarts_per_rank: int = 2
@@ -155,6 +165,7 @@ class RecoveryOptions:
     restart_refill_seconds: float = 1800.0
     probation_seconds: float = 30.0
     max_replacements_per_member: int = 3
+    max_void_share: float = 0.5
     checkpoint_every: int = 0
 
 
@@ -176,7 +187,7 @@ class RunConfig:
     """One run. `steps` optimizer steps; `out` is the run folder (null: runs/<name>-<policy>-<seed>)."""
 
     name: str
-    policy: Policy
+    policy: str
     steps: int
     layout: LayoutOptions
     rollout: RolloutOptions
@@ -217,6 +228,13 @@ class RunConfig:
             max_context_tokens=roll.max_context_tokens,
             max_running_per_rank=roll.max_running_per_rank,
             prefix_worth_tokens=roll.prefix_worth_tokens,
+            reserve_quantile=roll.reserve_quantile,
+            session_admission=roll.session_admission,
+            evaluation_first=roll.evaluation_first,
+            redundant_members=roll.redundant_members,
+            filter_equal_rewards=roll.filter_equal_rewards,
+            max_filtered_batches=roll.max_filtered_batches,
+            max_void_share=back.max_void_share,
             seed=self.seed,
             evaluation_episodes=self.evaluation.episodes,
             evaluation_seed=self.evaluation.first_seed,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from roll_ts.config import RecoveryOptions, RolloutOptions, RunConfig
-from roll_ts.core.policies import make_policy
+from roll_ts.core.policies import policy_problems
 from roll_ts.core.settings import Layout, Problem, check_settings
 from roll_ts.trainers.architecture import read_architecture
 from roll_ts.trainers.model_files import model_problems
@@ -20,7 +20,7 @@ from roll_ts.trainers.model_files import model_problems
 def check_config(config: RunConfig) -> list[Problem]:
     """All problems that the values have with each other and with this machine."""
     settings = config.settings()
-    found = check_settings(settings) + make_policy(config.policy).check(settings)
+    found = check_settings(settings) + policy_problems(config.policy, settings)
     found = [problem._replace(key=_CORE_KEYS.get(problem.key, problem.key)) for problem in found]
     found += [
         Problem(f"trainer.{key}", repr(value), f"must be {must}", f"set it to a value that is {must}")

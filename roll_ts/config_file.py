@@ -50,7 +50,7 @@ def _resolved(data: Mapping[str, Any], overrides: Sequence[str]) -> tuple[dict[s
     if not isinstance(per_policy, dict):
         return result, [*problems, Problem("per_policy", repr(per_policy), "must map policies to keys", "indent them")]
     for name in per_policy:
-        if name not in POLICIES:
+        if name not in POLICIES and ":" not in str(name):
             problems.append(Problem("per_policy", str(name), "is no policy", f"use {', '.join(POLICIES)}"))
     policy = result.get("policy")
     own = per_policy.get(policy) if isinstance(policy, str) else None

@@ -36,7 +36,8 @@ class Desk:
         self._again: int | None = None
         self._due = True
         self._said: tuple[object, ...] | None = None
-        self._since = 0.0
+        self._ready_since = 0.0
+        self._hold: tuple[float, int] | None = None
         self._split: tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]] = (-1, (), (), ())
 
     def began(self, what: str) -> None:
@@ -59,12 +60,19 @@ class Desk:
 
     def ask(self, version: int, trainer_free: bool) -> Decision | None:
         """The policy's answer, or None when nothing that it sees has changed since the last one."""
+        if self._hold is not None and self.out.now < self._hold[0] and self.ranks.moves == self._hold[1]:
+            return None
         seen = self._changes(version, trainer_free)
         if seen == self._seen and not self._due:
             return None
         self._seen, self._due = seen, False
         decision = self.policy.decide(self.view(version, trainer_free))
         self._record(decision)
+        self._hold = None
+        if decision.hold and decision.again_at is not None:
+            self._hold = (decision.again_at, self.ranks.moves)
+        if decision.shed:
+            self.rollouts.shed(version + 1, spare=decision.train)
         self.rollouts.follow(decision)
         if self._again is not None:
             self.out.drop_alarm(self._again)
@@ -80,6 +88,8 @@ class Desk:
     def view(self, version: int, trainer_free: bool) -> View:
         """What the policy is shown."""
         lendable, keepable, lent = self._ranks()
+        if len(self.rollouts.groups.complete) < self.settings.groups_per_batch:
+            self._ready_since = self.out.now
         rollouts = self.rollouts
         return View(
             now=self.out.now,
@@ -95,7 +105,8 @@ class Desk:
             parked=rollouts.sessions.parked,
             room=rollouts.ledger.room() if rollouts.admitting else 0,
             trainer_free=trainer_free,
-            asked_since=self._since,
+            ready_since=self._ready_since,
+            group_seconds=rollouts.group_seconds,
             costs=Costs(self._costs.get("drain"), self._costs.get("train"), self._costs.get("sync")),
             rank_figures=self._rank_figures,
             sample_figures=self._sample_figures,
@@ -155,7 +166,7 @@ class Desk:
         said = (decision.train, decision.more, decision.lend, decision.recall, decision.live, decision.reason)
         if said == self._said:
             return
-        self._said, self._since = said, self.out.now
+        self._said = said
         words = [word for word in ("train", "lend", "recall") if getattr(decision, word)]
         figures = dict(decision.figures)
         figures |= {"lend": float(len(decision.lend))} if decision.lend else {}

@@ -104,6 +104,8 @@ class Rollouts:
         self.admitting = False
         self.turns_ended = 0
         self._outlast: float | None = None
+        self.group_seconds: float | None = None
+        self._last_complete: float | None = None
         self._next_group = 0
         self._filtered = 0
 
@@ -266,11 +268,7 @@ class Rollouts:
         # END VAL c4bbc7
         self.version = version
         for group in self.groups.older_than(version - self.ledger.allowed):
-            ages = [group.oldest]
-            ages += [
-                self.trajectories.open[player].oldest for player in group.players if player in self.trajectories.open
-            ]
-            oldest = min((age for age in ages if age >= 0), default=-1)
+            oldest = self._oldest_of(group)
             if self.ledger.too_old(oldest, version):
                 self._drop_group(group.id, "stale")
             else:
@@ -289,6 +287,19 @@ class Rollouts:
             newest = [self.trajectories.newest_of(trajectory) for trajectory in playing if trajectory is not None]
             if max([group.newest, *newest]) > version:
                 self._drop_group(group.id, "rolled back")
+
+    def shed(self, next_version: int, spare: tuple[int, ...]) -> None:
+        """Cancel groups, those of `spare` excepted, that will be too old to train at `next_version` whatever they do
+        until then (R17)."""
+        for group in self.groups.older_than(next_version - self.ledger.allowed):
+            if group.id not in spare and self.ledger.too_old(self._oldest_of(group), next_version):
+                self._drop_group(group.id, "stale")
+
+    def _oldest_of(self, group: Group) -> int:
+        """Version of the oldest token of the group's members of now; −1 when there is none."""
+        ages = [group.oldest]
+        ages += [self.trajectories.open[player].oldest for player in group.players if player in self.trajectories.open]
+        return min((age for age in ages if age >= 0), default=-1)
 
     def close_training(self, reason: str) -> None:
         """No more training groups: what is open is cancelled."""
@@ -447,6 +458,11 @@ class Rollouts:
 
     def _completed(self, group: Group) -> None:
         """The group has all members it needs: who is still playing is redundant; then it must be worth training."""
+        now = self.out.now
+        if self._last_complete is not None:
+            gap, before = now - self._last_complete, self.group_seconds
+            self.group_seconds = gap if before is None else before + 0.1 * (gap - before)
+        self._last_complete = now
         if group.alarm is not None:
             self.out.drop_alarm(group.alarm)
         for player in group.players:

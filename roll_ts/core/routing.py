@@ -140,10 +140,7 @@ class Placement:
 
     def has_slot(self, version: int | None, limit: int) -> bool:
         """Whether a listed rank with the weights of `version` (None: any) runs fewer than `limit` attempts."""
-        for listed in self._lists(version):
-            if listed.by_cost[0][0] < limit:
-                return True
-        return False
+        return any([listed.by_cost[0][0] < limit for listed in self._lists(version)])
 
     def most_room(self, version: int | None = None) -> float:
         """The largest turn in KV tokens for which `choose` would find a rank; 0 for none."""

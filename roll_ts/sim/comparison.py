@@ -109,7 +109,9 @@ def simulate_config(config: SimulationConfig, tell: Callable[[str], None] = lamb
         policy = make_policy(scheme.policy)
         journal = simulate(config.settings(scheme), policy, cost, work, config.steps, config.seed)
         notes = {"name": scheme.title, "device": config.device}
-        journal = dataclasses.replace(journal, header=dataclasses.replace(journal.header, notes=notes))
+        journal = dataclasses.replace(
+            journal, header=dataclasses.replace(journal.header, policy=scheme.policy, notes=notes)
+        )
         report = dataclasses.replace(make_report(journal), policy=scheme.title)
         runs.append(SchemeRun(scheme, journal, report))
     return Comparison(config, tuple(runs))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from roll_ts.core.policies import make_policy
+from roll_ts.core.policies import policy_problems
 from roll_ts.core.settings import Deadlines, Layout, Problem, Settings, check_settings
 from roll_ts.sim import cost as costs
 from roll_ts.sim import workload as workloads
@@ -38,6 +38,12 @@ class RolloutOptions:
     async_ratio: float = 1.0
     max_running_per_rank: int = 64
     prefix_worth_tokens: int = 512
+    reserve_quantile: float = 0.9
+    session_admission: bool = True
+    evaluation_first: bool = False
+    redundant_members: int = 0
+    filter_equal_rewards: bool = False
+    max_filtered_batches: int = 10
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class WorkloadOptions:
 class Scheme:
     """One column of the comparison: a policy on a layout. `async_ratio` in place of the shared one."""
 
-    policy: Literal["colocated", "disaggregated", "time_sharing"]
+    policy: str
     ranks: tuple[tuple[int, ...], ...]
     train_devices: tuple[int, ...]
     name: str | None = None
@@ -154,7 +160,7 @@ def check_simulation(config: SimulationConfig) -> list[Problem]:
         found += config.cost_model().problems() + config.work().problems()
     for index, scheme in enumerate(config.schemes):
         settings = config.settings(scheme)
-        own = check_settings(settings) + make_policy(scheme.policy).check(settings)
+        own = check_settings(settings) + policy_problems(scheme.policy, settings)
         for problem in own:
             key = f"schemes[{index}].{problem.key.removeprefix('layout.')}"
             if problem.key in _SHARED and not (problem.key == "async_ratio" and scheme.async_ratio is not None):

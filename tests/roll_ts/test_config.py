@@ -117,7 +117,7 @@ def test_a_file_that_is_no_configuration_says_why(tmp_path: Path, text: str, tol
 
 
 def test_a_policy_that_is_no_word_is_told_beside_a_section_for_policies() -> None:
-    assert "is none of" in bad("policy=[]", "per_policy.colocated.steps=3")["policy"].wrong
+    assert "text" in bad("policy=[]", "per_policy.colocated.steps=3")["policy"].wrong
 
 
 def test_a_missing_file_is_a_finding() -> None:

@@ -55,8 +55,9 @@ class View:
     `trainer_free`: nothing is being trained, published or lent for it. `lendable`: ranks whose devices the trainer
     uses and that are ACTIVE, `lent`: those that have been given up or are on their way, `keepable`: the other ACTIVE
     ranks. `unsettled`: training trajectories without an outcome; `running` attempts hold a request and `queued` turns
-    want one, evaluations included; `parked` of these are kept out by session admission. `asked_since`: when the same
-    answer was first given. `rank_figures` and `sample_figures` look at every rank or trajectory: ask them sparingly.
+    want one, evaluations included; `parked` of these are kept out by session admission. `ready_since`: since when a
+    whole batch is complete; `group_seconds`: recent seconds from one complete group to the next. `rank_figures` and
+    `sample_figures` look at every rank or trajectory: ask them sparingly.
     """
 
     now: float
@@ -72,7 +73,8 @@ class View:
     parked: int = 0
     room: int = 0
     trainer_free: bool = True
-    asked_since: float = 0.0
+    ready_since: float = 0.0
+    group_seconds: float | None = None
     costs: Costs = Costs()
     rank_figures: Callable[[], Sequence[RankFigures]] = tuple
     sample_figures: Callable[[], Sequence[SampleFigures]] = tuple
@@ -99,7 +101,8 @@ class Decision:
     probably end by then may still run on a rank that is lent; the others are stopped and carried at once.
     `outlast`: turns of trajectories that will probably need more than so many seconds are kept off the ranks that can
     be lent (None: no difference). `live`: most training episodes that may be open (None: by the KV there is).
-    `again_at`: ask again at this time at the latest. `figures`: the numbers behind it, for the journal.
+    `shed`: open groups that can no longer be trained after this step are cancelled now. `again_at`: ask again at this
+    time at the latest; `hold`: and not before, unless a rank changes state. `figures`: the numbers behind it.
     """
 
     train: tuple[int, ...] = ()
@@ -109,7 +112,9 @@ class Decision:
     grace: float = 0.0
     outlast: float | None = None
     live: int | None = None
+    shed: bool = False
     again_at: float | None = None
+    hold: bool = False
     reason: str = ""
     figures: Mapping[str, float] = field(default_factory=dict)
 
