@@ -137,7 +137,7 @@ class Dispatcher:
     def failed(self, trajectory: Trajectory, rank: int) -> bool:
         """The rank failed the trajectory's turn, which goes elsewhere. True when the rank is to blame: several
         different trajectories failed there one after another, and most other ranks do well (R32, R35)."""
-        trajectory.avoid = rank
+        trajectory.avoid, trajectory.resident = rank, None
         row = self._failed_in_a_row.setdefault(rank, [])
         if trajectory.id not in row:
             row.append(trajectory.id)

@@ -189,7 +189,8 @@ class Rollouts:
                 self.turns.enqueue(trajectory)
         full = self.turns.dispatch(self.version)
         for trajectory in full:
-            self._end_turn_without_room(trajectory)
+            if trajectory.outcome is None:  # one before it may have completed the group and made it redundant
+                self._end_turn_without_room(trajectory)
         return bool(full)
 
     def progress(self, event: Progress) -> None:

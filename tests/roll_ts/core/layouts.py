@@ -8,6 +8,7 @@ LAYOUTS = {
     "colocated": Layout(((0,), (1,), (2,), (3,)), (0, 1, 2, 3)),
     "disaggregated": Layout(((2,), (3,)), (0, 1)),
     "time_sharing": Layout(((0,), (1,), (2,), (3,)), (0, 1)),
+    "adaptive": Layout(((0,), (1,), (2,), (3,)), (0, 1)),
 }
 
 
