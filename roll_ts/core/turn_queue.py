@@ -30,8 +30,8 @@ class TurnQueue:
         """The trajectory's turn waits; it needs about `need_tokens` of KV. A second push changes its place."""
         # VAL: VAL_POSITIVE(need_tokens)
         if not need_tokens > 0:
-            raise ValueError(f"push: need_tokens must be positive, got {need_tokens!r}")
-        # END VAL 89f3da
+            raise ValueError(f"TurnQueue.push: need_tokens must be positive, got {need_tokens!r}")
+        # END VAL 7c8675
         entry = (key, trajectory, need_tokens)
         self._tickets[trajectory] = entry
         index = size_class(need_tokens)

@@ -35,7 +35,9 @@ class Adaptive:
         return TimeSharing().check(settings)
 
     def decide(self, view: View) -> Decision:
-        """Fill, give up what is idle, or train."""
+        """Fill, give up what is idle, or train; call back what was given up when the ranks that stayed are lost."""
+        if view.lent and not view.keepable and not view.lendable and view.unsettled:
+            return Decision(recall=view.lent, reason="no rank serves what is in flight")
         if view.complete_groups < view.groups_needed:
             return self._fill(view)
         if not view.keepable and view.unsettled:

@@ -150,9 +150,9 @@ def test_R10_a_reply_that_outgrows_its_booking_is_booked_for_more_and_all_of_it_
     bench.dispatch()
     load, attempt = bench.turns.loads.loads[0], bench.table.attempt_of(trajectory)
     booked = load.kv_tokens
-    bench.turns.progress(attempt.id, 900, None)
+    bench.turns.progress(attempt.id, 900)
     assert load.kv_tokens > booked and load.kv_tokens >= 1_000 + 900
-    bench.turns.close(attempt.id, 100)
+    bench.turns.close(attempt.id, 1_000)
     assert (load.running, load.kv_tokens) == (0, 0)
 
 
@@ -164,14 +164,14 @@ def test_C22_R3_a_report_that_comes_twice_is_counted_once(doubled):
     bench.dispatch()
     attempt = bench.table.attempt_of(trajectory)
     for _ in range(2):
-        bench.turns.progress(attempt.id, 10, 10)
+        bench.turns.progress(attempt.id, 10)
     assert attempt.tokens == 10
-    bench.turns.progress(attempt.id, 15, 25)
-    bench.turns.progress(attempt.id, 10, 10)
+    bench.turns.progress(attempt.id, 25)
+    bench.turns.progress(attempt.id, 10)
     assert attempt.tokens == 25, "an older sum is no news"
     if doubled is a.Finished:
-        assert bench.turns.close(attempt.id, 5, 30) is trajectory
-        assert bench.turns.close(attempt.id, 5, 30) is None
+        assert bench.turns.close(attempt.id, 30) is trajectory
+        assert bench.turns.close(attempt.id, 30) is None
         assert (trajectory.carried, bench.table.late_data) == (30, 1)
 
 
