@@ -84,3 +84,23 @@ def _cannot_raise(condition: str) -> bool:
         elif not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SAFE_CALLS):
             return False
     return True
+
+
+def unguarded(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a check without the `try` around its condition, as somebody would write them by hand."""
+    if len(statements) < 2 or not isinstance(statements[-2], ast.Try) or not isinstance(statements[-1], ast.If):
+        return list(statements)
+    outer, judged = statements[-2], statements[-1]
+    last = outer.body[-1]
+    caught = [handler.type for handler in outer.handlers]
+    if not (isinstance(last, ast.Assign) and len(caught) == 1 and isinstance(caught[0], ast.Name)):
+        return list(statements)
+    condition = last.value
+    if not isinstance(judged.test, ast.Name):
+        assert isinstance(condition, ast.UnaryOp)  # `holds` is always written as `not …`.
+        condition = condition.operand
+    check: ast.stmt = ast.If(condition, judged.body, [])
+    if isinstance(condition, ast.ListComp):
+        (loop,) = condition.generators
+        check = ast.For(loop.target, loop.iter, [ast.If(loop.ifs[0], judged.body, [])], [], None)
+    return [*statements[:-2], *outer.body[:-1], ast.fix_missing_locations(ast.copy_location(check, judged))]

@@ -16,6 +16,7 @@ from codegen.expand.planning.planned import Planned
 from codegen.expand.reading.canonical import canonical
 from codegen.expand.reading.comments import Comment
 from codegen.expand.reading.parsing import Function, first_line, last_line, own_nodes
+from codegen.patterns.guard import unguarded
 
 _PERCENT = re.compile(r"%[-+ #0]*[\d.]*[a-zA-Z]")
 _WORDS = frozenset({"len", "any", "all", "set", "bool"})
@@ -37,7 +38,8 @@ def twin_of(planned: Planned, tree: ast.Module, comments: Sequence[Comment]) -> 
     Code whose variables are used elsewhere is more than a check. `difference` is set for code that tests the same
     names for nearly the same.
     """
-    wanted = ast.parse(planned.code).body
+    # By hand nobody writes the `try` around a condition; taken under management, the check gets it.
+    wanted = unguarded(ast.parse(planned.code).body)
     if planned.shape != "plain" or not _checks_something(wanted) or not _checks_something(planned.following[:2]):
         return None
     unordered = unordered_at(planned.following[0], tree)

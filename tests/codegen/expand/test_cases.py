@@ -445,3 +445,23 @@ def test_a_deadline_still_encloses_what_awaits() -> None:
     assert asyncio.run(f(quick)) == 3
     with pytest.raises(TimeoutError, match="f: q did not answer"):
         asyncio.run(f(slow))
+
+
+@pytest.mark.parametrize(
+    ("check", "code"),
+    [
+        ("VAL_POSITIVE(x)", "if not x > 0:\n        raise ValueError('too small')\n"),
+        ("VAL_EQUAL(x, y)", "if x != y:\n        raise ValueError('differ')\n"),
+        ("VAL_ONE_OF(x, y)", "if x not in y:\n        raise ValueError('strange')\n"),
+        (
+            "VAL_SORTED(x)",
+            "for a, b in itertools.pairwise(x):\n        if not a <= b:\n            raise ValueError('order')\n",
+        ),
+    ],
+)
+def test_a_check_by_hand_is_recognised_where_ours_would_be_guarded(check: str, code: str) -> None:
+    text = f"import itertools\n\n\ndef f(x, y):\n    # VAL: {check}\n    {code}    return x\n"
+    assert errors(text) == [(5, "already-checked")]
+    adopted = report(text, guard="untyped", adopt=True)
+    assert adopted.text is not None and adopted.text.count("except Exception") == 1
+    assert f"# VAL: {check} - " in adopted.text
