@@ -92,12 +92,14 @@ def unguarded(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         return list(statements)
     outer, judged = statements[-2], statements[-1]
     last = outer.body[-1]
-    caught = [handler.type for handler in outer.handlers]
-    if not (isinstance(last, ast.Assign) and len(caught) == 1 and isinstance(caught[0], ast.Name)):
+    caught = [ast.unparse(handler.type) for handler in outer.handlers if handler.type is not None]
+    raises = all(isinstance(handler.body[0], ast.Raise) for handler in outer.handlers)
+    if caught != ["Exception"] or not raises or not isinstance(last, ast.Assign):
         return list(statements)
     condition = last.value
-    if not isinstance(judged.test, ast.Name):
-        assert isinstance(condition, ast.UnaryOp)  # `holds` is always written as `not …`.
+    if isinstance(judged.test, ast.UnaryOp):
+        if not isinstance(condition, ast.UnaryOp):
+            return list(statements)
         condition = condition.operand
     check: ast.stmt = ast.If(condition, judged.body, [])
     if isinstance(condition, ast.ListComp):
