@@ -62,4 +62,5 @@ def _places(entry: Entry) -> tuple[str, ...]:
     numbers = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
     package = entry.module.split(".")
     modules = [".".join(package[:length]) for length in range(1, len(package) + 1)]
-    return (*numbers, *filter(None, (*modules, *entry.names, *entry.full_names)))
+    members = (name.removeprefix(f"{entry.module}.") for name in entry.contracts)
+    return tuple(dict.fromkeys([*numbers, *filter(None, (*modules, *entry.names, *entry.contracts, *members))]))

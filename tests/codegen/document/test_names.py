@@ -16,6 +16,7 @@ from codegen.document.model import Document
 from codegen.document.modern import modern
 from codegen.document.naming import with_names
 from codegen.document.parse import parse_document
+from codegen.document.references import References
 from codegen.document.renaming import removed, renamed
 from codegen.document.review import record, select, subjects
 from codegen.document.staleness import statuses
@@ -386,3 +387,11 @@ def test_the_long_form_shows_every_folded_name_and_is_not_written() -> None:
     assert not [entry.id for entry in shown.entries if entry.folded]
     assert "#### 5.1.1 `Money`" in shown.text and "- errors: ValueError when the text is no amount" in shown.text
     assert statuses(shown)["shop.money.parse"] == "DONE"
+
+
+@pytest.mark.parametrize("name", ["shop.money.Money.plus", "Money.plus"])
+def test_a_member_shown_in_its_class_may_be_named_anywhere(name: str) -> None:
+    text = CLEAN.replace("- affects: 5.2.2", f"- affects: `{name}`").replace("- deps: `Money`", f"- deps: `{name}`")
+    document = parse_document(text)
+    assert not [code for code in _errors(document) if code.startswith("REF")]
+    assert References(document).deps(document.entry_by_id["shop.till.Till"]) == ("shop.money.Money",)
