@@ -66,11 +66,25 @@ def run_lint(args: argparse.Namespace) -> int:
         findings += [each for each in check_project(known) if str(Path(each.path).resolve()) in shown]
     if documents:
         findings += _constraints(documents)
+    if not args.no_code:
+        findings += _weakened(documents)
     if args.unmanaged:
         findings += _unmanaged([Path(path) for path in args.unmanaged])
     print(render(findings, args.format), end="")
     print(summary(findings), file=sys.stderr)
     return exit_status(findings, args.strict)
+
+
+def _weakened(documents: list[Document]) -> list[Finding]:
+    """Names that are DONE and whose tests say less than when they were proven."""
+    from codegen.workflow.sealing import seal_findings
+
+    return [
+        finding
+        for document in documents
+        if any(row.proof for row in document.record_rows)
+        for finding in seal_findings(document, project_root(document.path), str(document.path), "warning")
+    ]
 
 
 def _annotation_check(project: Path) -> Callable[[Document], Iterable[Finding]]:

@@ -20,6 +20,7 @@ from codegen.drift.code import Code
 from codegen.drift.markdown import drift_any
 from codegen.drift.report import DriftReport, drift
 from codegen.drift.sync import propose
+from codegen.workflow.sealing import seal_findings
 
 
 def _root(args: argparse.Namespace) -> Path:
@@ -40,6 +41,9 @@ def drift_documents(args: argparse.Namespace) -> int:
         documents = [document for document in documents if document.front.status != "superseded"]
     reports = [drift(document, code) for document in documents]
     findings = [finding for report in reports for finding in report.findings]
+    for document in documents:
+        if any(row.proof for row in document.record_rows):
+            findings += seal_findings(document, root, str(document.path))
     if args.json:
         print(json.dumps({"documents": [_as_json(report) for report in reports]}, indent=2, ensure_ascii=False))
     else:

@@ -200,14 +200,22 @@ def _after(depends: Sequence[int]) -> str:
 
 def run_status(args: argparse.Namespace) -> int:
     """Print the state of documents."""
-    found = [progress(document) for document in find_documents(args.documents, project_root(Path.cwd()))]
+    documents = find_documents(args.documents, project_root(Path.cwd()))
+    found = [progress(document) for document in documents]
     if args.json:
         rows = [asdict(item) | {"counts": item.counts, "done": item.done} for item in found]
         json.dump(rows, sys.stdout, indent=2, ensure_ascii=False)
         print()
     else:
         print("\n".join(status_text(item, methods=args.methods) for item in found), end="")
-    return int(args.require == "done" and not all(item.done for item in found))
+    if args.require != "done":
+        return 0
+    from codegen.workflow.requirements import not_done
+
+    lacking = [(item, reason) for item in documents for reason in not_done(item, project_root(item.path))]
+    for document, reason in lacking:
+        print(f"{document.id}: {reason}", file=sys.stderr)
+    return int(bool(lacking) or not all(item.done for item in found))
 
 
 def status_text(item: Progress, methods: bool = False) -> str:

@@ -35,9 +35,30 @@ def run_init(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.path}: is a file; name a folder")
     for item in init_project(args.path):
         print(f"{'made' if item.made else 'kept'} {item.path}")
+    _guard_history(args.path)
     status = _linter_settings(args.path, args.linter_settings)
     print("Next: codegen new ID --title TITLE --roots PACKAGE", file=sys.stderr)
     return status
+
+
+def _guard_history(folder: Path) -> None:
+    """Set what `codegen step log --check` goes by, unless the project has set it or has the table in another form."""
+    from codegen.document.store import replace_file
+    from codegen.workflow.config import load_config
+    from codegen.workflow.strays import FIRST
+
+    path = folder / "pyproject.toml"
+    if load_config(folder).since:
+        print(f"kept {path}: since", file=sys.stderr)
+        return
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    line = f'since = "{FIRST}"'
+    if "codegen.step" in text:
+        print(f"{path}: add to [tool.codegen.step], or `codegen step log --check` guards nothing:\n\n{line}\n")
+        return
+    gap = "\n" if text.strip() else ""
+    replace_file(path, f"{text}{gap}[tool.codegen.step]\n{line}\n".encode())
+    print(f"made {path}: [tool.codegen.step] {line}")
 
 
 def _linter_settings(folder: Path, write: bool) -> int:

@@ -43,8 +43,9 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     verb("done", "done_step", "set a step DONE; refuses when it does not verify")
     verb("adopt", "adopt_steps", "set steps DONE whose code was there before the plan (default: all)", number="*")
     fail = verb("fail", "fail_step", "open the error path of a step")
-    fail.add_argument("--kind", choices=FAILURE_KINDS, required=True)
-    fail.add_argument("--reason", required=True, metavar="TEXT", help="one sentence for the iteration log")
+    fail.add_argument("--kind", choices=FAILURE_KINDS)
+    fail.add_argument("--reason", metavar="TEXT", help="one sentence for the iteration log")
+    fail.add_argument("--withdraw", metavar="TEXT", help="take a design gap back; TEXT says why it is none")
     help = "name or section; all open ones by default"
     fail.add_argument("--method", action="append", default=[], metavar="NAME", help=help)
     fail.add_argument("--json", action="store_true")
@@ -62,6 +63,7 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     log = verb("log", "step_log", "the commits of the steps, from git's trailers")
     log.add_argument("--check", action="store_true", help="exit 1 unless each commit flips its own statuses only")
     help = "with --check: later commits that touch a document's code must belong to a step (default: pyproject.toml's)"
+    log.add_argument("--strict", action="store_true", help="with --check: warnings fail, too")
     log.add_argument("--since", metavar="REV", help=help)
     log.add_argument("--write", action="store_true", help="fill the Commit column of the document")
     log.add_argument("--json", action="store_true")

@@ -23,13 +23,14 @@ from codegen.workflow.brief import brief, stale_briefs
 from codegen.workflow.commit import Committed, commit_fix, commit_part, commit_step, steps_of_changes
 from codegen.workflow.config import load_config
 from codegen.workflow.failure import diagnose, recorded_failure
+from codegen.workflow.gaps import open_gap, withdrawn
 from codegen.workflow.git import Git, GitError
 from codegen.workflow.ledger import NotReady, adopted, finished, started, with_commits, with_field
 from codegen.workflow.records import set_record_field
 from codegen.workflow.review import FIELD, method_reviews, record_text, recorded, review_digest
 from codegen.workflow.rollback import roll_back, rollback_plan
 from codegen.workflow.scaffold import scaffold
-from codegen.workflow.sealing import sealed_cells
+from codegen.workflow.sealing import seal_findings, sealed_cells
 from codegen.workflow.strays import strays
 from codegen.workflow.target import Target, find_target
 from codegen.workflow.trail import StepCommit, standing_commits, step_commits
@@ -139,6 +140,8 @@ def done_step(args: argparse.Namespace) -> int:
     target = find_target(args.number, args.doc)
     with document_lock(target.document.path, f"step done {args.number}"):
         target = target.again()
+        if gap := open_gap(target.document, target.step):
+            raise UsageError(f"Step {args.number}: {gap}")
         result = verify(target, _say)
         print(render(result.findings), end="")
         if not result.passed:
@@ -215,6 +218,16 @@ def _own_name(git: Git) -> str:
 
 def fail_step(args: argparse.Namespace) -> int:
     target = find_target(args.number, args.doc)
+    if args.withdraw is not None:
+        update_document(
+            target.document.path,
+            lambda document: withdrawn(document, args.number, args.withdraw),
+            f"step fail {args.number}",
+        )
+        print(f"Step {args.number}: the design gap is withdrawn")
+        return 0
+    if args.kind is None or not (args.reason or "").strip():
+        raise UsageError("step fail: give --kind and --reason, or --withdraw TEXT for a gap that is none")
     failure = diagnose(target, args.kind, args.method)
     update_document(
         target.document.path,
@@ -346,13 +359,19 @@ def _check_log(args: argparse.Namespace, root: Path, git: Git, documents: dict[s
         return 0
     since = args.since or load_config(root).since
     findings = audit(git, documents)
+    for path, document in documents.items():
+        findings += seal_findings(document, root, path)
     if since:
         findings += strays(git, documents, since)
+    elif any(document.steps for document in documents.values()):
+        message = "`since` is not set, so that commits which belong to no step are not looked for: nothing is guarded"
+        fix = f'Write `since = "{git.short("HEAD")}"` into [tool.codegen.step] of pyproject.toml.'
+        findings.append(Finding("pyproject.toml", 1, 1, "STEP027", message, "warning", fix))
     print(render(findings, "json" if args.json else args.format), end="")
     if git.is_shallow():
         _say("a shallow clone: only its own commits are checked; `git fetch --unshallow` brings the others")
     _say(f"{len(step_commits(git))} commits of steps, {summary(findings)}")
-    return exit_status(findings)
+    return exit_status(findings, args.strict)
 
 
 def _is_versioned(git: Git, documents: dict[str, Document]) -> bool:

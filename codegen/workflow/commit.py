@@ -18,6 +18,7 @@ from codegen.document.staleness import effective_status
 from codegen.document.store import document_lock, write_document
 from codegen.document.store import replace_file as write_file
 from codegen.workflow.audit import other_rows
+from codegen.workflow.gaps import open_gap
 from codegen.workflow.git import Change, Git
 from codegen.workflow.ledger import PROVEN, came_before, method_key, reviewed_items, with_commits
 from codegen.workflow.records import record_text, whole_step
@@ -225,6 +226,8 @@ def _refuse_nothing(targets: list[Target], paths: list[str], fix: str) -> None:
 def _checked(target: Target, review: bool) -> str | None:
     """The reviewer, None without a review. NotCommitted: the step is not ready."""
     number = target.step.number
+    if gap := open_gap(target.document, target.step):
+        raise NotCommitted(f"Step {number}: {gap}")
     open_ones = {
         method_key(target.step, method): effective_status(target.document, method)
         for method in target.step.methods

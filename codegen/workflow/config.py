@@ -4,7 +4,8 @@ title = "Step {number}: {title}"   # first line of a step's commit
 brief-tokens = 6000                # a brief is made to fit
 test-seconds = 1800                # deadline of a step's tests
 junit = "build/junit.xml"          # the report of a test command that is not pytest
-since = "1a2b3c4"                  # commits after this one that touch a document's code roots must belong to a step
+since = "1a2b3c4"                  # commits after this one that touch a document's code roots must belong to a step;
+                                   # "first step": all after the first commit of a step
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from codegen.document.parse import parse_document
 from codegen.document.reasons import Reasons
 from codegen.document.review import subjects
 from codegen.plan.graph import dependencies
+from codegen.workflow.gaps import with_gap
 from codegen.workflow.ledger import failed, today
 from codegen.workflow.target import Target
 
@@ -57,6 +58,8 @@ def diagnose(target: Target, kind: str, methods: list[str]) -> Failure:
 def recorded_failure(document: Document, number: int, methods: list[str], failure: Failure, reason: str) -> str:
     """The text with the step FAILED, a row in the iteration log, and what must be revised back in review."""
     text = failed(document, number, methods)
+    if failure.kind == "design-gap":
+        text = with_gap(parse_document(text, document.path), number, failure.revise, reason)
     asked = f"Step {number} failed ({failure.kind}): {reason}"
     decisions = ", ".join(item for item in failure.revise if item.startswith("D-"))
     changed = ", ".join(item for item in failure.revise if not item.startswith("D-"))

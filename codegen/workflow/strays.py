@@ -17,6 +17,8 @@ from codegen.workflow.history import History
 from codegen.workflow.target import belongs
 from codegen.workflow.trail import step_commits
 
+FIRST = "first step"
+"""For `since`: what comes after the first commit of a step."""
 _FIX = "name another in [tool.codegen.step] of pyproject.toml"
 
 
@@ -36,6 +38,11 @@ def strays(git: Git, documents: Mapping[str, Document], since: str) -> list[Find
     if not roots or git.head() is None:
         return []
     held = {commit.id for commit in step_commits(git) if commit.document} | git.ends()
+    if since == FIRST:
+        begun = next((commit.id for commit in step_commits(git) if commit.document), None)
+        if begun is None:
+            return []
+        since = begun
     specs = [literal(root) for root in roots]
     log = git.run("log", "--no-merges", "--reverse", "--format=%H%x00%h%x00%s", _range(git, since), "--", *specs)
     findings: list[Finding] = []

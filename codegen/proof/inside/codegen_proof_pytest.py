@@ -2,8 +2,8 @@
 
 import sys
 
-from pytest import console_main
+import pytest
 
 if __name__ == "__main__":
     sys.argv[0] = "pytest"
-    sys.exit(console_main())
+    sys.exit(pytest.main())

@@ -1,0 +1,194 @@
+"""Green means true: deleted tests, unset guards, unknown statuses and open design gaps are seen by default."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from codegen.cli import main
+from codegen.document.store import update_document
+from codegen.workflow.ledger import started
+from codegen.workflow.strays import FIRST
+from tests.codegen.workflow.conftest import Pantry, complete, implement
+
+DOC = "design/pantry.md"
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def here(pantry: Pantry, monkeypatch: pytest.MonkeyPatch) -> Pantry:
+    monkeypatch.chdir(pantry.root)
+    return pantry
+
+
+def set_first(pantry: Pantry) -> None:
+    pantry.write("pyproject.toml", f'[tool.codegen.step]\nsince = "{FIRST}"\n')
+    pantry.commit_all("Settings")
+
+
+@pytest.mark.parametrize(
+    ("new", "reason"),
+    [
+        (None, "tests/test_jar.py is gone"),
+        ("", "tests/test_jar.py checks less"),
+        ("assert True\n", "tests/test_jar.py checks less"),
+        ("from pantry.jar import Jar, fill\n\nassert fill(Jar('rice'), 5)\n", "checks less"),
+    ],
+    ids=["deleted", "emptied", "constant", "weakened"],
+)
+def test_weaker_tests_of_a_done_step_are_seen_everywhere(
+    here: Pantry, capsys: Output, new: str | None, reason: str
+) -> None:
+    complete(here, 1)
+    set_first(here)
+    assert main(["step", "log", "--check", "--strict"]) == 0
+    assert main(["drift"]) in (0, 1)
+    clean = capsys.readouterr().out
+    assert "STEP030" not in clean
+    (here.root / "tests/test_jar.py").unlink() if new is None else here.write("tests/test_jar.py", new)
+    here.commit_all("Tests")
+    for command in (["step", "log", "--check"], ["lint", "--strict"], ["drift"]):
+        assert main(command) == 1
+        out = capsys.readouterr().out
+        assert "STEP030" in out and reason in out, command
+    assert main(["status", "--require", "done"]) == 1
+    assert "is no longer proven" in capsys.readouterr().err
+
+
+def test_another_test_and_another_layout_weaken_nothing(here: Pantry) -> None:
+    complete(here, 1)
+    set_first(here)
+    text = (here.root / "tests/test_jar.py").read_text()
+    here.write("tests/test_jar.py", f"# a comment\n{text}\nassert fill(Jar('tea'), 6) == 6\n")
+    here.commit_all("More tests")
+    assert main(["step", "log", "--check"]) == 0
+
+
+def test_without_since_the_check_says_that_it_guards_nothing(here: Pantry, capsys: Output) -> None:
+    complete(here, 1)
+    assert main(["step", "log", "--check"]) == 0
+    assert "STEP027" in capsys.readouterr().out
+    assert main(["step", "log", "--check", "--strict"]) == 1
+
+
+def test_init_sets_what_the_check_needs(tmp_path: Path, capsys: Output) -> None:
+    assert main(["init", str(tmp_path)]) == 0
+    table = tomllib.loads((tmp_path / "pyproject.toml").read_text())
+    assert table["tool"]["codegen"]["step"]["since"] == FIRST
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n\n[tool.codegen.step]\nsince = "1a2b"\n')
+    assert main(["init", str(tmp_path)]) == 0
+    assert 'since = "1a2b"' in (tmp_path / "pyproject.toml").read_text()
+
+
+def test_after_the_first_step_a_plain_commit_of_its_code_is_found(here: Pantry, capsys: Output) -> None:
+    set_first(here)
+    here.write("pantry/early.py", "x = 1\n")
+    here.commit_all("Before any step")
+    assert main(["step", "log", "--check"]) == 0
+    complete(here, 1)
+    here.change("pantry/jar.py", "jar.grams += grams", "jar.grams -= grams")
+    here.commit_all("Quick fix")
+    assert main(["step", "log", "--check"]) == 1
+    assert "(Quick fix) changes pantry/jar.py and belongs to no step" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("status", ["DEFERRED", "TODO", "done", "STALE", "-"])
+def test_a_status_that_is_not_done_is_not_done(here: Pantry, status: str) -> None:
+    complete(here, 1, 2, 3)
+    assert main(["status", "--require", "done"]) == 0
+    here.change(DOC, "| `pantry.jar.fill` | DONE |", f"| `pantry.jar.fill` | {status} |")
+    assert main(["status", "--require", "done"]) == 1
+
+
+@pytest.mark.parametrize("column", ["digest", "proof"])
+def test_done_wants_a_digest_and_a_proof(here: Pantry, capsys: Output, column: str) -> None:
+    complete(here, 1, 2, 3)
+    row = here.document.record["pantry.jar.fill"]
+    here.change(DOC, f"| {getattr(row, column)} |", "| - |")
+    assert main(["status", "--require", "done"]) == 1
+    assert f"without a {column}" in capsys.readouterr().err
+
+
+def test_done_wants_code_that_agrees(here: Pantry) -> None:
+    complete(here, 1, 2, 3)
+    here.change("pantry/jar.py", "grams: int) -> int", "weight: int) -> int")
+    here.change("pantry/jar.py", "jar.grams += grams", "jar.grams += weight")
+    assert main(["status", "--require", "done"]) == 1
+
+
+def test_a_design_gap_binds_until_its_decision_is_revised(here: Pantry, capsys: Output) -> None:
+    implement(here, 1)
+    assert main(["step", "fail", "1", "--kind", "design-gap", "--reason", "grams are too coarse"]) == 0
+    update_document(here.root / DOC, lambda document: started(document, 1, True))
+    assert main(["step", "done", "1"]) == 2
+    assert "grams are too coarse" in capsys.readouterr().err
+    here.change(DOC, "- outcome: an int everywhere", "- outcome: an int everywhere, of milligrams")
+    assert main(["step", "done", "1"]) == 0
+
+
+def test_a_design_gap_is_withdrawn_with_a_reason_only(here: Pantry) -> None:
+    implement(here, 1)
+    assert main(["step", "fail", "1", "--kind", "design-gap", "--reason", "grams are too coarse"]) == 0
+    assert main(["step", "fail", "1", "--withdraw", " "]) == 2
+    assert main(["step", "fail", "1", "--withdraw", "a scale shows grams"]) == 0
+    assert "the design gap is withdrawn: a scale shows grams" in (here.root / DOC).read_text()
+    assert main(["step", "fail", "1", "--withdraw", "again"]) == 2
+    update_document(here.root / DOC, lambda document: started(document, 1, True))
+    assert main(["step", "done", "1"]) == 0
+
+
+@pytest.mark.parametrize("arguments", [[], ["--kind", "code-bug"], ["--kind", "code-bug", "--reason", " "]])
+def test_a_failure_needs_a_kind_and_a_reason(here: Pantry, arguments: list[str]) -> None:
+    implement(here, 1)
+    assert main(["step", "fail", "1", *arguments]) == 2
+
+
+def test_parts_of_a_step_are_accepted_and_the_last_commit_finishes_it(here: Pantry) -> None:
+    set_first(here)
+    implement(here, 1)
+    assert main(["step", "commit", "1", "--part", "jars, not tested yet"]) == 0
+    assert here.statuses()[1] == "IN_PROGRESS"
+    assert main(["step", "log", "--check"]) == 0
+    assert main(["step", "done", "1"]) == 0
+    assert main(["step", "commit", "1", "--no-review"]) == 0
+    assert main(["step", "log", "--check", "--strict"]) == 0
+    assert main(["step", "rollback", "1"]) == 0
+    assert not (here.root / "pantry/jar.py").exists() and here.statuses()[1] == "NOT_STARTED"
+    assert main(["step", "log", "--check", "--strict"]) == 0
+
+
+def test_a_part_that_leaves_its_step_done_is_a_breach(here: Pantry, capsys: Output) -> None:
+    complete(here, 1)
+    here.write("pantry/jar.py", (here.root / "pantry/jar.py").read_text() + "\n")
+    here.commit_all("Step 1: more\n\nDesign-Doc: design/pantry.md\nStep: 1\nStep-Part: the step goes on\n")
+    assert main(["step", "log", "--check"]) == 1
+    assert "is a part of Step 1 and leaves it DONE" in capsys.readouterr().out
+
+
+def test_steps_that_are_done_in_one_worktree_are_committed_in_order(here: Pantry) -> None:
+    set_first(here)
+    implement(here, 1)
+    assert main(["step", "done", "1"]) == 0
+    implement(here, 2)
+    assert main(["step", "done", "2"]) == 0
+    assert main(["step", "commit", "1", "2", "--no-review"]) == 0
+    assert here.git.run("log", "-2", "--format=%s").splitlines() == ["Step 2: The shelf", "Step 1: Jars"]
+    assert here.git.changes() == []
+    assert main(["step", "log", "--check", "--strict"]) == 0
+
+
+def test_a_renamed_parameter_of_a_done_name_is_one_command_after_the_edit(here: Pantry) -> None:
+    complete(here, 1)
+    set_first(here)
+    for path in (DOC, "pantry/jar.py"):
+        text = (here.root / path).read_text()
+        here.write(path, text.replace("grams: int) -> int", "more: int) -> int").replace("(grams, min", "(more, min"))
+    text = (here.root / "pantry/jar.py").read_text()
+    here.write("pantry/jar.py", text.replace("jar.grams += grams", "jar.grams += more"))
+    assert main(["expand", "--write", "pantry/jar.py"]) == 0
+    assert main(["step", "commit", "--fix", "Grams are called more", "--no-review"]) == 0
+    assert here.statuses()[1] == "DONE" and here.git.changes() == []
+    for command in (["step", "log", "--check"], ["step", "brief", "--check"], ["expand", "--check", "pantry"]):
+        assert main(command) == 0, command
