@@ -56,6 +56,9 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     commit.add_argument("--part", metavar="TEXT", help=help)
     commit.add_argument("--no-review", action="store_true", help="commit without a review; recorded in a trailer")
     commit.add_argument("--allow-dirty", action="store_true", help="leave other changed files; recorded in a trailer")
+    claim = verb("claim", "claim_steps", "say which steps a squash merge or a plain commit finished or corrected", "*")
+    help = "the commit that is claimed (default: those that finished steps which have no commit)"
+    claim.add_argument("--commit", metavar="REV", help=help)
     _register_run(verb("run", "run_agent_on_step", "let an AI agent implement a step, supervised"))
     rollback = verb("rollback", "rollback_step", "take a step's commit back")
     rollback.add_argument("--cascade", action="store_true", help="take back the done steps that depend on it first")

@@ -20,6 +20,7 @@ from codegen.patterns import load_library
 from codegen.plan.progress import progress
 from codegen.workflow.audit import audit
 from codegen.workflow.brief import brief, stale_briefs
+from codegen.workflow.claims import claim_message, steps_of, unclaimed
 from codegen.workflow.commit import Committed, commit_fix, commit_part, commit_step, steps_of_changes
 from codegen.workflow.config import load_config
 from codegen.workflow.failure import diagnose, recorded_failure
@@ -305,6 +306,42 @@ def _commit_fix(args: argparse.Namespace) -> int:
             write_document(document.path, old, sealed.text)
             raise
     return _committed(done, targets[0].config.commit_title([target.step.number for target in targets], text))
+
+
+def claim_steps(args: argparse.Namespace) -> int:
+    root = _root()
+    git = Git(root)
+    git.require()
+    path = find_document(args.doc, root)
+    shown = path.resolve().relative_to(root).as_posix()
+    with document_lock(path, "step claim"):
+        document = read_document(path)
+        if args.commit:
+            ident = git.run("rev-parse", "--verify", f"{args.commit}^{{commit}}").strip()
+            claims = {ident: args.number or steps_of(git, shown, document, ident)}
+        else:
+            claims = unclaimed(git, shown, document)
+        if not claims:
+            _say("every step that is done has a commit; name another with --commit")
+            return 0
+        for ident, numbers in claims.items():
+            fix = not any(number in each for each in unclaimed(git, shown, document).values() for number in numbers)
+            document = read_document(path)
+            for number in numbers:
+                target = find_target(number, args.doc)
+                result = verify(target, _say)
+                print(render(result.findings), end="")
+                if not result.passed:
+                    _say(f"Step {number} does not verify; {git.short(ident)} is not claimed")
+                    return 1
+                cells = sealed_cells(target, result.proof) if result.proof else None
+                sealed = finished(read_document(path), number, cells, review_digest(target))
+                sealed = with_commits(parse_document(sealed, path), {number: git.short(ident)})
+                write_document(path, sealed, read_document(path).text)
+            targets = [find_target(number, args.doc) for number in numbers]
+            done = git.commit_note([shown], claim_message(targets, git, ident, fix))
+            print(f"{git.short(done)} claims {git.short(ident)} for Step {', '.join(map(str, numbers))}")
+    return 0
 
 
 def _committed(done: Committed, title: str) -> int:

@@ -12,6 +12,7 @@ In a shallow clone the commits at which the history ends are not judged, nor wha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from codegen.diagnostics import Finding
 from codegen.document.model import Document, Step
@@ -31,6 +32,8 @@ def audit(git: Git, documents: dict[str, Document]) -> list[Finding]:
     ends = git.ends()
     judged = [commit for commit in commits if commit.id not in ends]
     history = History(git)
+    present = set(git.run("rev-list", "HEAD").split()) if any(commit.claims for commit in judged) else set()
+    judged = [_as_claimed(git, commit) if commit.claims in present else commit for commit in judged]
     history.load_touched(commit.id for commit in judged if len(commit.parents) < 2)
     history.load((where, c.document) for c in judged if c.document for where in (c.id, *c.parents[:1]))
     findings = [finding for commit in judged for finding in _commit_findings(history, commit)]
@@ -43,7 +46,7 @@ def _commit_findings(history: History, commit: StepCommit) -> Iterator[Finding]:
     def found(code: str, message: str, fix: str = "") -> Finding:
         return Finding(commit.document or "(no document)", 1, 1, code, f"{commit.short} {message}", fix=fix or None)
 
-    title = TITLE.match(commit.subject)
+    title = None if commit.is_claimed else TITLE.match(commit.subject)
     if not commit.document:
         fix = "Commit steps with `codegen step commit`, which writes the trailers."
         yield found("STEP020", f"({commit.subject}) has no Design-Doc trailer", fix)
@@ -51,6 +54,8 @@ def _commit_findings(history: History, commit: StepCommit) -> Iterator[Finding]:
     numbers = ", ".join(map(str, commit.numbers))
     if title and not commit.reverts and title["numbers"] != numbers:
         yield found("STEP020", f"is titled Step {title['numbers']} and its trailer says Step {numbers}")
+    if commit.claims and not commit.is_claimed:
+        return  # what it spoke for was rewritten: the steps must have another commit
     if len(commit.parents) > 1:
         yield found("STEP020", "is a merge; a step is one commit of its own")
         return
@@ -79,6 +84,12 @@ def _commit_findings(history: History, commit: StepCommit) -> Iterator[Finding]:
     if foreign:
         message = f"(Step {numbers}) touches {', '.join(foreign)}, not in the step's `files:`"
         yield found("STEP023", message)
+
+
+def _as_claimed(git: Git, claim: StepCommit) -> StepCommit:
+    """The claimed commit, judged as one of the steps that the claim names."""
+    short, parents = git.run("log", "-1", "--format=%h%x00%P", claim.claims).strip().split("\0")
+    return replace(claim, id=claim.claims, short=short, parents=tuple(parents.split()))
 
 
 def _flips(commit: StepCommit, before: Document | None, step: Step, found: _Found) -> Iterator[Finding]:
@@ -124,6 +135,10 @@ def _claim(status: str) -> str:
     return "open" if status in ("NOT_STARTED", "IN_PROGRESS") else status
 
 
+def _is(commit: StepCommit, cell: str) -> bool:
+    return commit.id.startswith(cell) or commit.claims.startswith(cell)
+
+
 def _document_findings(path: str, document: Document, commits: list[StepCommit]) -> Iterator[Finding]:
     standing = standing_commits(commits)
     for step in document.steps:
@@ -131,8 +146,9 @@ def _document_findings(path: str, document: Document, commits: list[StepCommit])
         commit = standing.get(step.number)
         if step.status == "DONE" and commit is None and not came_before(step):
             message = f"Step {step.number} is DONE and has no commit"
-            yield Finding(path, line, 1, "STEP024", message, fix=f"Run `codegen step commit {step.number}`.")
-        elif step.commit and commit is not None and not commit.id.startswith(step.commit):
+            how = f"claim --doc {document.id}" if step.folded else f"commit {step.number}"
+            yield Finding(path, line, 1, "STEP024", message, fix=f"Run `codegen step {how}`.")
+        elif step.commit and commit is not None and not _is(commit, step.commit):
             message = f"Step {step.number}: the Commit cell says {step.commit}, git's trailers say {commit.short}"
             yield Finding(path, line, 1, "STEP025", message, fix="Run `codegen step log --write`.")
         elif step.commit and commit is None:

@@ -172,6 +172,16 @@ class Git:
             raise
         return self.run("rev-parse", "HEAD").strip()
 
+    def commit_note(self, paths: list[str], message: str) -> str:
+        """Commit these tracked paths, if they differ at all; a commit without a change where none does."""
+        self.run(
+            *("commit", "--quiet", "--allow-empty", "--only", "--cleanup=verbatim", "--file=-", "--"),
+            *map(literal, paths),
+            text=message,
+            deadline=WITH_HOOKS,
+        )
+        return self.run("rev-parse", "HEAD").strip()
+
     def _commit_contents(self, paths: list[str], message: str, contents: Mapping[str, str]) -> str:
         """Commit from an index of its own, as `git commit --only` does, so that a file need not be written twice."""
         with tempfile.TemporaryDirectory(prefix="index-") as folder:

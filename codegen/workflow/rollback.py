@@ -72,6 +72,11 @@ def roll_back(target: Target, git: Git, item: Rollback) -> Committed:
     with document_lock(target.document.path, f"step rollback {item.step.number}"):
         target = Target(target.root, target.again().document, item.step, target.config)
         document_path = target.document_path
+        if item.commit.claims:
+            raise NotRolledBack(
+                f"Step {item.step.number} came with {item.commit.claims[:7]}, which is not its own; undo that "
+                "by hand and set the rows of the step back"
+            )
         touched = [path for path in git.touched(item.commit.id) if path != document_path]
         if len(item.commit.numbers) > 1:
             touched = [path for path in touched if path.startswith("/") or belongs(path, target.own_paths)]
@@ -172,4 +177,6 @@ def _message(target: Target, item: Rollback) -> str:
     ]
     if item.commit.is_fix:
         lines.append("Step-Fix: taken back")
+    if item.commit.is_part:
+        lines.append("Step-Part: taken back")
     return "\n".join(lines) + "\n"

@@ -37,7 +37,9 @@ def strays(git: Git, documents: Mapping[str, Document], since: str) -> list[Find
     }
     if not roots or git.head() is None:
         return []
-    held = {commit.id for commit in step_commits(git) if commit.document} | git.ends()
+    held = git.ends()
+    for commit in step_commits(git):
+        held |= {commit.id, commit.claims} if commit.document else set()
     if since == FIRST:
         begun = next((commit.id for commit in step_commits(git) if commit.document), None)
         if begun is None:
@@ -45,6 +47,7 @@ def strays(git: Git, documents: Mapping[str, Document], since: str) -> list[Find
         since = begun
     specs = [literal(root) for root in roots]
     log = git.run("log", "--no-merges", "--reverse", "--format=%H%x00%h%x00%s", _range(git, since), "--", *specs)
+    document_id = {path: document.id for path, document in documents.items()}
     findings: list[Finding] = []
     loose = [each for line in log.splitlines() if (each := line.split("\0", 2))[0] not in held]
     history = History(git)
@@ -57,7 +60,7 @@ def strays(git: Git, documents: Mapping[str, Document], since: str) -> list[Find
             if files:
                 more = f" and {len(files) - 3} more" if len(files) > 3 else ""
                 message = f"{short} ({subject}) changes {', '.join(files[:3])}{more} and belongs to no step"
-                fix = "Before it is shared: `git reset --soft HEAD~1`, then `codegen step commit --fix TEXT`."
+                fix = f"Run `codegen step claim --commit {short} --doc {document_id[path]}`."
                 findings.append(Finding(path, 1, 1, "STEP026", message, fix=fix))
     return findings
 

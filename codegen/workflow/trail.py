@@ -35,9 +35,19 @@ class StepCommit:
     numbers: tuple[int, ...] = ()
 
     @property
+    def is_claimed(self) -> bool:
+        """Whether this stands for the commit that a claim names: then it has that one's id."""
+        return self.claims == self.id
+
+    @property
     def is_part(self) -> bool:
         """Whether it leaves its step in progress: a later commit of the step finishes it."""
         return "Step-Part" in self.trailers
+
+    @property
+    def claims(self) -> str:
+        """The id of another commit that this one says was of its steps, "" where it speaks for itself."""
+        return self.trailers.get("Step-Claims", "")
 
     @property
     def is_fix(self) -> bool:

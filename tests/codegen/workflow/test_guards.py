@@ -187,8 +187,71 @@ def test_a_renamed_parameter_of_a_done_name_is_one_command_after_the_edit(here: 
         here.write(path, text.replace("grams: int) -> int", "more: int) -> int").replace("(grams, min", "(more, min"))
     text = (here.root / "pantry/jar.py").read_text()
     here.write("pantry/jar.py", text.replace("jar.grams += grams", "jar.grams += more"))
-    assert main(["expand", "--write", "pantry/jar.py"]) == 0
+    assert main(["expand", "pantry/jar.py"]) == 0
     assert main(["step", "commit", "--fix", "Grams are called more", "--no-review"]) == 0
     assert here.statuses()[1] == "DONE" and here.git.changes() == []
     for command in (["step", "log", "--check"], ["step", "brief", "--check"], ["expand", "--check", "pantry"]):
         assert main(command) == 0, command
+
+
+def test_a_squash_merge_of_two_steps_is_claimed_by_one_command(here: Pantry, capsys: Output) -> None:
+    set_first(here)
+    complete(here, 1)
+    here.git.run("checkout", "--quiet", "-b", "work")
+    complete(here, 2, 3)
+    here.git.run("checkout", "--quiet", "main")
+    here.git.run("merge", "--quiet", "--squash", "work")
+    here.git.run("commit", "--quiet", "-m", "The rest of the pantry")
+    assert main(["step", "log", "--check"]) == 1
+    out = capsys.readouterr().out
+    assert out.count("Run `codegen step claim --doc pantry`.") == 2
+    assert main(["step", "claim", "--doc", "pantry"]) == 0
+    assert main(["step", "log", "--check", "--strict"]) == 0
+    assert main(["lint"]) == 0 and here.git.changes() == []
+    assert main(["step", "claim"]) == 0
+
+
+def test_a_plain_commit_of_a_done_step_is_claimed_when_it_verifies(here: Pantry, capsys: Output) -> None:
+    set_first(here)
+    complete(here, 1)
+    here.change("pantry/jar.py", "grams: int = 0", "grams: int = 0  # none yet")
+    here.commit_all("Quick fix")
+    assert main(["step", "log", "--check"]) == 1
+    short = here.git.short("HEAD")
+    assert f"Run `codegen step claim --commit {short} --doc pantry`." in capsys.readouterr().out
+    here.change("tests/test_jar.py", "== 5", "== 6")
+    here.commit_all("A wrong test")
+    assert main(["step", "claim", "--commit", short]) == 1
+    here.change("tests/test_jar.py", "== 6", "== 5")
+    here.commit_all("The right test")
+    assert main(["step", "claim", "--commit", short, "--doc", "pantry"]) == 0
+    assert main(["step", "log", "--check", "--strict"]) == 0
+
+
+def test_a_claim_is_held_to_what_its_commit_did(here: Pantry, capsys: Output) -> None:
+    set_first(here)
+    complete(here, 1)
+    here.write("pantry/shelf.py", "x = 1\n")
+    here.change("pantry/jar.py", "grams: int = 0", "grams: int = 0  # none yet")
+    here.commit_all("Quick fix")
+    ident = here.git.head()
+    trailers = f"Design-Doc: design/pantry.md\nStep: 1\nStep-Fix: x\nStep-Claims: {ident}\n"
+    here.git.run("commit", "--quiet", "--allow-empty", "-m", f"Step 1: claimed\n\n{trailers}")
+    assert main(["step", "log", "--check"]) == 1
+    assert "touches pantry/shelf.py, not in the step's `files:`" in capsys.readouterr().out
+
+
+def test_a_rebase_of_a_branch_with_steps_leaves_the_check_green(here: Pantry) -> None:
+    set_first(here)
+    complete(here, 1)
+    here.git.run("checkout", "--quiet", "-b", "work")
+    complete(here, 2)
+    here.git.run("checkout", "--quiet", "main")
+    here.write("notes.txt", "x")
+    here.commit_all("Notes")
+    here.git.run("checkout", "--quiet", "work")
+    here.git.run("rebase", "--quiet", "main")
+    assert main(["step", "log", "--write"]) == 0
+    if here.git.changes():
+        here.commit_all("Commit cells")
+    assert main(["step", "log", "--check", "--strict"]) == 0
