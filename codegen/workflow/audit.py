@@ -36,6 +36,13 @@ def audit(git: Git, documents: dict[str, Document]) -> list[Finding]:
     judged = [_as_claimed(git, commit) if commit.claims in present else commit for commit in judged]
     history.load_touched(commit.id for commit in judged if len(commit.parents) < 2)
     history.load((where, c.document) for c in judged if c.document for where in (c.id, *c.parents[:1]))
+    named = [(c, documents[c.document]) for c in judged if c.document in documents]
+    history.load(
+        (where, record_path(document, number))
+        for c, document in named
+        for number in c.numbers
+        for where in (c.id, *c.parents[:1])
+    )
     findings = [finding for commit in judged for finding in _commit_findings(history, commit)]
     for path, document in documents.items() if not ends else ():
         findings += _document_findings(path, document, [c for c in commits if c.document in ("", path)])
