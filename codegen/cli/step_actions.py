@@ -32,7 +32,7 @@ from codegen.workflow.review import FIELD, method_reviews, record_text, recorded
 from codegen.workflow.rollback import roll_back, rollback_plan
 from codegen.workflow.scaffold import scaffold
 from codegen.workflow.sealing import seal_findings, sealed_cells
-from codegen.workflow.strays import strays
+from codegen.workflow.strays import accepted, strays
 from codegen.workflow.target import Target, find_target
 from codegen.workflow.trail import StepCommit, standing_commits, step_commits
 from codegen.workflow.verify import check, verify
@@ -395,7 +395,7 @@ def _check_log(args: argparse.Namespace, root: Path, git: Git, documents: dict[s
         _say("there is no history here of the documents (an unpacked archive?): commits of steps cannot be checked")
         return 0
     since = args.since or load_config(root).since
-    findings = audit(git, documents)
+    findings = audit(git, documents, accepted(git, since) if since else ())
     for path, document in documents.items():
         findings += seal_findings(document, root, path)
     if since:

@@ -11,7 +11,7 @@ In a shallow clone the commits at which the history ends are not judged, nor wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from codegen.diagnostics import Finding
@@ -26,11 +26,14 @@ from codegen.workflow.trail import TITLE, StepCommit, standing_commits, step_com
 _Found = Callable[[str, str], Finding]
 
 
-def audit(git: Git, documents: dict[str, Document]) -> list[Finding]:
-    """All breaches in HEAD's history, oldest first, then those of the documents (by their paths) as they are."""
+def audit(git: Git, documents: dict[str, Document], accepted: Collection[str] = ()) -> list[Finding]:
+    """All breaches in HEAD's history, oldest first, then those of the documents (by their paths) as they are.
+
+    The commits with an `accepted` id are not judged: they came before the history that the project checks.
+    """
     commits = step_commits(git)
     ends = git.ends()
-    judged = [commit for commit in commits if commit.id not in ends]
+    judged = [commit for commit in commits if commit.id not in ends and commit.id not in accepted]
     history = History(git)
     present = set(git.run("rev-list", "HEAD").split()) if any(commit.claims for commit in judged) else set()
     judged = [_as_claimed(git, commit) if commit.claims in present else commit for commit in judged]

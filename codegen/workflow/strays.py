@@ -65,6 +65,13 @@ def strays(git: Git, documents: Mapping[str, Document], since: str) -> list[Find
     return findings
 
 
+def accepted(git: Git, since: str) -> frozenset[str]:
+    """The commits up to `since`, which are taken as they are; none where all history counts, or it is not here."""
+    if not since or since == FIRST or not git.has(since):
+        return frozenset()
+    return frozenset(git.run("rev-list", since).split())
+
+
 def _range(git: Git, since: str) -> str:
     if not git.has(since):
         if git.is_shallow():
