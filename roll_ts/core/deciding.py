@@ -36,6 +36,7 @@ class Desk:
         self._again: int | None = None
         self._due = True
         self._said: tuple[object, ...] | None = None
+        self._since = 0.0
         self._ready_since = 0.0
         self._hold: tuple[float, int] | None = None
         self._split: tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]] = (-1, (), (), ())
@@ -105,6 +106,7 @@ class Desk:
             parked=rollouts.sessions.parked,
             room=rollouts.ledger.room() if rollouts.admitting else 0,
             trainer_free=trainer_free,
+            asked_since=self._since,
             ready_since=self._ready_since,
             group_seconds=rollouts.group_seconds,
             costs=Costs(self._costs.get("drain"), self._costs.get("train"), self._costs.get("sync")),
@@ -166,7 +168,7 @@ class Desk:
         said = (decision.train, decision.more, decision.lend, decision.recall, decision.live, decision.reason)
         if said == self._said:
             return
-        self._said = said
+        self._said, self._since = said, self.out.now
         words = [word for word in ("train", "lend", "recall") if getattr(decision, word)]
         figures = dict(decision.figures)
         figures |= {"lend": float(len(decision.lend))} if decision.lend else {}

@@ -55,9 +55,10 @@ class View:
     `trainer_free`: nothing is being trained, published or lent for it. `lendable`: ranks whose devices the trainer
     uses and that are ACTIVE, `lent`: those that have been given up or are on their way, `keepable`: the other ACTIVE
     ranks. `unsettled`: training trajectories without an outcome; `running` attempts hold a request and `queued` turns
-    want one, evaluations included; `parked` of these are kept out by session admission. `ready_since`: since when a
-    whole batch is complete; `group_seconds`: recent seconds from one complete group to the next. `rank_figures` and
-    `sample_figures` look at every rank or trajectory: ask them sparingly.
+    want one, evaluations included; `parked` of these are kept out by session admission. `asked_since`: since when the
+    policy's answer is the same; `ready_since`: since when a whole batch is complete; `group_seconds`: recent seconds
+    from one complete group to the next. `rank_figures` and `sample_figures` look at every rank or trajectory: ask them
+    sparingly.
     """
 
     now: float
@@ -73,6 +74,7 @@ class View:
     parked: int = 0
     room: int = 0
     trainer_free: bool = True
+    asked_since: float = 0.0
     ready_since: float = 0.0
     group_seconds: float | None = None
     costs: Costs = Costs()
