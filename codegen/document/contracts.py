@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from codegen.document.digests import digest
+from codegen.document.trees import children
 
 ANNOTATION = re.compile(r"#\s*(VAL|AST)\s*:\s*(.*?)\s*$")
 RAISED = re.compile(r"\s*`?([A-Za-z_][\w.]*)`?\s*(,|/|\bor\b|\band\b)?")
@@ -98,8 +99,14 @@ def _with_comments(node: ast.stmt, lines: list[str], most: int) -> int:
 
 def contract(piece: Piece, code: str, errors: Iterable[str] = ()) -> str:
     """The digest of what a definition of `code` promises; `errors` are types that it raises besides those it shows."""
+    return _contract(piece, code, frozenset(last_part(name) for name in errors))
+
+
+# The audit of a history reads the same definitions in every version of a document.
+@lru_cache(maxsize=50_000)
+def _contract(piece: Piece, code: str, errors: frozenset[str]) -> str:
     node = piece.node
-    raised = {last_part(name) for name in errors}
+    raised = set(errors)
     if isinstance(node, Function):
         raised |= set(shown_raises(node.body))
         parts = ["async" if isinstance(node, ast.AsyncFunctionDef) else "def", ast.unparse(node.args)]
@@ -134,7 +141,7 @@ def shown_raises(body: Sequence[ast.stmt]) -> list[str]:
             exc = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
             if isinstance(exc, ast.Name | ast.Attribute) and last_part(ast.unparse(exc))[:1].isupper():
                 found[last_part(ast.unparse(exc))] = None
-        stack += reversed(list(ast.iter_child_nodes(node)))
+        stack += reversed(children(node))
     return list(found)
 
 
