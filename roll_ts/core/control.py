@@ -288,7 +288,8 @@ class Control:
         return bool(self.training.batch or trainer.condemned) or returning
 
     def _tend_trainer(self) -> bool:
-        """Start the trainer where it is not; replace the one at fault, once its version is saved (R36)."""
+        """Start the trainer where it is not, though not beside a process that may still live (R34); replace the one at
+        fault, once its version is saved (R36)."""
         trainer = self.trainer
         if trainer.condemned and trainer.up:
             if trainer.saving is not None or trainer.state is T.TRAINING:
@@ -302,7 +303,8 @@ class Control:
         if trainer.incarnation and not trainer.budget.left(self.out.now):
             self.end(False, trainer.died_of)
             return True
-        if not self._devices_left():
+        confirmed = not any(self.ranks.get(rank).state is S.QUARANTINED for rank in self.shared)
+        if not (confirmed and self._devices_left()):
             return self._lend_all()
         trainer.start()
         return True

@@ -217,8 +217,11 @@ class TrainerParty:
         self.canaries[self.published.version] = self.published.canary
 
     async def save_weights(self, folder: Path) -> None:
-        """Keep the published weights as a model folder."""
-        await self.ask_first("save_weights", str(folder))
+        """Keep the published weights as a model folder. A trainer that dies meanwhile is told as ever."""
+        try:
+            await self.ask_first("save_weights", str(folder))
+        except RayActorError as error:
+            self.died(why(error))
 
     async def open_transfer(self, id: int, receivers: tuple[str, ...]) -> Route:
         """Begin a weight transfer to these receivers."""

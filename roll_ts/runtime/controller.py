@@ -55,6 +55,7 @@ class Controller:
         self._running: set[asyncio.Task[Any]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._replay_due: int | None = None
+        self._replayed: set[int] = set()
 
     def now(self) -> float:
         """Seconds since this controller was made."""
@@ -142,14 +143,16 @@ class Controller:
         self.environments.kill()
 
     def _check_replay(self, event: a.Event, commands: Sequence[a.Command]) -> None:
-        """Play greedy episodes at the versions that the replay check names, and keep their weights."""
+        """Play greedy episodes at the versions that the replay check names, once each, and keep their weights."""
         check = self.config.replay_check
-        if isinstance(event, a.TrainerReady | a.TrainingFinished) and event.version in check.versions:
-            self._replay_due = event.version
+        reached = event.version if isinstance(event, a.TrainerReady | a.TrainingFinished) else None
+        if reached in check.versions and reached not in self._replayed:
+            self._replay_due = reached
         serving = any(isinstance(command, a.RankMoved) and command.new == "ACTIVE" for command in commands)
         if self._replay_due is None or not serving:
             return
         version, self._replay_due = self._replay_due, None
+        self._replayed.add(version)
         folder = self.config.folder / "replay" / f"version-{version:06d}"
         self.spawn(self.trainer.save_weights(folder))
         self.post(a.EvaluationWanted(episodes=check.episodes, first_seed=check.first_seed + version * check.episodes))

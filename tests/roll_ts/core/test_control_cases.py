@@ -250,6 +250,21 @@ def test_R34_a_run_whose_training_devices_cannot_be_confirmed_free_ends_with_its
     assert "rank 1" in scene.finish.reason and "saved at 2" in scene.finish.reason
 
 
+def test_R34_the_trainer_is_not_started_beside_a_process_that_may_still_live():
+    limits = Deadlines(fence=0.02, release=0.02, quarantine=5.0)
+    scene = Scene(shared(4, 2), answers={a.Fence: lambda c: None}, deadlines=limits).begin(until=9)
+    scene.play(until=at_version(1))
+    scene.answers[a.Release] = lambda c: None if c.rank == 1 else scene.well(c)
+    while scene.state(1) != "QUARANTINED":
+        scene.play(until=lambda s: s.state(1) == "QUARANTINED")
+        scene.wait()
+    del scene.answers[a.Release]
+    scene.tell(a.TrainerDied(incarnation=1, reason="killed"))
+    assert len(scene.of(a.StartTrainer)) == 1
+    scene.tell(a.RankDied(rank=1, incarnation=1, reason="its node was switched off"))
+    assert len(scene.of(a.StartTrainer)) == 2
+
+
 def test_C9_R33_the_answer_of_a_fence_to_an_earlier_incarnation_changes_nothing():
     scene = Scene(apart(2), "disaggregated").begin(until=5)
     scene.play(until=idle)
