@@ -90,7 +90,7 @@ def _decisions(document: Document, references: References) -> Iterator[Finding]:
             message = f"{decision.id} lacks {', '.join(f'`{name}:`' for name in missing)}"
             yield finding(document, decision.line, "REF010", message, f"Add `- {missing[0]}: …`.")
         for text in decision.affects:
-            if text not in sections and not references.reasons.is_place(text) and not references.is_elsewhere(text):
+            if not (text in sections or _is_decision(document, references, text) or _is_place(references, text)):
                 message = f"{decision.id} affects {text!r}, which is no section and no API of this document"
                 fix = "Name sections by number, APIs by name."
                 yield finding(document, decision.fields["affects"].line, "REF007", message, fix)
@@ -98,6 +98,14 @@ def _decisions(document: Document, references: References) -> Iterator[Finding]:
             message = f"{decision.id} is accepted and nothing implements it"
             fix = "Name it in `decisions:` of an entry, or list what it changes in its `affects:`."
             yield finding(document, decision.line, "REF005", message, fix)
+
+
+def _is_decision(document: Document, references: References, text: str) -> bool:
+    return text in document.decision_by_id or references.decision_elsewhere(text) is not None
+
+
+def _is_place(references: References, text: str) -> bool:
+    return references.reasons.is_place(text) or references.is_elsewhere(text)
 
 
 def _approvals(document: Document) -> Iterator[Finding]:

@@ -395,3 +395,9 @@ def test_a_member_shown_in_its_class_may_be_named_anywhere(name: str) -> None:
     document = parse_document(text)
     assert not [code for code in _errors(document) if code.startswith("REF")]
     assert References(document).deps(document.entry_by_id["shop.till.Till"]) == ("shop.money.Money",)
+
+
+def test_a_decision_may_affect_another_decision() -> None:
+    text = CLEAN.replace("- affects: 5.2.2", "- affects: 5.2.2, D-1")
+    assert "REF007" not in _errors(parse_document(text))
+    assert "REF007" in _errors(parse_document(text.replace("D-1\n- confirmation", "D-9\n- confirmation")))
