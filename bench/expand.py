@@ -6,6 +6,7 @@
     python bench/expand.py decorators   cost of a generated check, against hand-written code and four decorators
     python bench/expand.py refute       twenty wrong claims and twenty right ones: found, falsely found, seconds
     python bench/expand.py scale        4,000 annotated functions in one file against 400, per function
+    python bench/expand.py size         generated share of the core; --against REF: checks that this commit had, too
     python bench/expand.py all [--check]
 
 The floor of `speed` is a fresh process that imports libcst, reads every file and parses the annotated ones with it.
@@ -17,6 +18,7 @@ The last line is JSON.
 from __future__ import annotations
 
 import argparse
+import ast
 import gc
 import os
 import random
@@ -25,6 +27,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +39,7 @@ from _closing import closing_line  # noqa: E402
 
 from codegen.cli import COLLECT_EVERY  # noqa: E402
 from codegen.expand.driver.expansion import expand_file  # noqa: E402
+from codegen.expand.reading.file import read_file  # noqa: E402
 from codegen.expand.reading.files import find_files  # noqa: E402
 from codegen.expand.reading.parsing import parse_python, same_tree  # noqa: E402
 from codegen.expand.reading.source import read_source  # noqa: E402
@@ -45,7 +49,8 @@ FILES, BYTES, SHARE = 1_000, 10_000_000, 100
 SEED = 11
 COLD, WARM_SECONDS, MEMORY_MB, SCALE = 1.7, 0.25, 250, 10.0
 REFUTE_SECONDS, PER_FUNCTION = 60.0, 1.3
-CHOICES = ("speed", "scale", "fidelity", "fuzz", "decorators", "refute", "all")
+SHARE_OF_CORE = 8.0
+CHOICES = ("size", "speed", "scale", "fidelity", "fuzz", "decorators", "refute", "all")
 FLOOR = """
 import sys, libcst
 for line in open(sys.argv[1]):
@@ -333,6 +338,51 @@ def refuted(bounds: Bounds) -> None:
     bounds.row("refute: seconds (wall)", f"{seconds:.1f}", f"<= {REFUTE_SECONDS}", seconds <= REFUTE_SECONDS)
 
 
+def checks_of(text: str) -> tuple[list[str], int]:
+    """What the annotations of a text check, each rule of AST_RULES by itself, and how many lines are generated."""
+    reading = read_file(read_source(text.encode()), JOB.marks)
+    if reading is None:
+        return [], 0
+    found: list[str] = []
+    for opener in reading.openers:
+        for item in opener.notation.items if opener.notation else ():
+            if item.id == "AST_RULES":
+                pairs = ast.parse(item.positional[0], mode="eval").body.elts
+                found += [f"{ast.unparse(pair.elts[1])} - {pair.elts[0].value}" for pair in pairs]
+            elif item.id == "AST_INVARIANT":
+                claim = ast.unparse(ast.parse(item.positional[0], mode="eval"))
+                found.append(f"{claim} - {opener.notation.note}")
+            else:
+                found.append(f"{item.source} - {opener.notation.note}")
+    return found, sum(block.last - block.first + 1 for block in reading.all_blocks)
+
+
+def size(bounds: Bounds, against: str | None) -> None:
+    """The generated share of the core, and the checks that an earlier commit had."""
+    lines = generated = 0
+    now: Counter[str] = Counter()
+    before: Counter[str] = Counter()
+    for path in sorted((ROOT / "roll_ts" / "core").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        found, made = checks_of(text)
+        lines, generated = lines + text.count("\n"), generated + made
+        now.update(found)
+        if against:
+            name = f"{against}:{path.relative_to(ROOT).as_posix()}"
+            shown = subprocess.run(["git", "show", name], cwd=ROOT, capture_output=True, text=True, check=False)
+            before.update(checks_of(shown.stdout)[0] if shown.returncode == 0 else [])
+    if against and not before:
+        raise SystemExit(f"--against {against}: no such commit, or no checks in its roll_ts/core")
+    share = 100 * generated / lines
+    bounds.row("core: lines, generated, checks", f"{lines}, {generated}, {now.total()}")
+    bounds.row("core: generated share, %", f"{share:.1f}", f"<= {SHARE_OF_CORE}", share <= SHARE_OF_CORE)
+    if against:
+        lost = before - now
+        for check in lost:
+            print(f"  no longer checked: {check}")
+        bounds.row(f"core: checks of {against} that are gone", str(lost.total()), "= 0", not lost)
+
+
 def annotated(count: int) -> bytes:
     """A file of that many functions with three annotations each."""
     here = (
@@ -360,7 +410,7 @@ def scale(bounds: Bounds) -> None:
     gc.set_threshold(COLLECT_EVERY)  # As the command line does.
     for count in (400, 4_000):
         data = annotated(count)
-        rounds = 1 if count > 1_000 else 3
+        rounds = 2
         written, write = _least(lambda data=data: JOB.process("m.py", data).new, rounds)
         assert written is not None
         _, check = _least(lambda data=written: expand_file("m.py", data, JOB.library, JOB.marks, JOB.options), rounds)
@@ -389,11 +439,14 @@ def main() -> int:
     parser.add_argument("what", nargs="?", default="all", choices=CHOICES)
     parser.add_argument("--files", type=int, metavar="N", help="fidelity: only the first N files")
     parser.add_argument("--insertions", type=int, default=300, metavar="N", help="fuzz: how many (default 300)")
+    parser.add_argument("--against", metavar="REF", help="size: the commit whose checks have to be there still")
     parser.add_argument("--check", action="store_true", help="exit 1 when a bound is not kept")
     args = parser.parse_args()
     bounds = Bounds()
     if args.what in ("speed", "all"):
         speed(bounds)
+    if args.what in ("size", "all"):
+        size(bounds, args.against)
     if args.what in ("scale", "all"):
         scale(bounds)
     if args.what in ("refute", "all"):
