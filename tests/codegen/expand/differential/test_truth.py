@@ -71,7 +71,7 @@ def hold(spec: Spec, examples: int, pairs: int, every: bool = False) -> None:
         database=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(st.lists(spec.values, min_size=1, max_size=3))
+    @given(st.lists(spec.values, min_size=3, max_size=5))
     def run(found: list[tuple[Any, ...]]) -> None:
         nonlocal done
         for values in found:
