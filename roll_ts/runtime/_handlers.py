@@ -132,7 +132,7 @@ def _group_failed(command: a.FormGroup, errors: dict[str, BaseException], run: C
             asked = run.trainer if who == TRAINER else run.engines[int(who.removeprefix("rank:"))]
             asked.died(why(error))
             died = True
-        elif not isinstance(error, RayTaskError):
+        elif not isinstance(error, RayTaskError):  # unmanaged: a fault of this code passes through
             raise error
     if died:
         return None
