@@ -55,6 +55,7 @@ class Oracle:
         self.until: int | None = None
         self.stopping = False
         self.finish: a.Finish | None = None
+        self.roomy = not settings.session_admission and not settings.evaluation_first
         self.timer = math.inf
         self.now = 0.0
         self.last_id = -1
@@ -130,6 +131,8 @@ class Oracle:
         if isinstance(event, a.TrainingFinished) and not stale:
             self.rollouts.check_stale()
         self._check_group_is_dropped(commands)
+        if self.roomy and self.finish is None and not self.stopping:
+            self._check_nobody_waits_beside_room()
 
     def close(self) -> None:
         """The history is over: every trajectory has its outcome."""
@@ -167,6 +170,8 @@ class Oracle:
         match event:
             case a.RankBooted() if event.kv_capacity > 0:
                 self.ranks.booted(event)
+                most = self.settings.max_running_per_rank * self.settings.max_context_tokens
+                self.roomy = self.roomy and event.kv_capacity >= most
             case a.RankStats() if row is not None and event.running + event.waiting == 0:
                 row.quiet = True
             case a.MemoryReleased():
@@ -318,6 +323,16 @@ class Oracle:
         if c.new == "FAILED":
             dead = c.rank in self._dead_now
             need(dead, "R34", f"rank {c.rank} goes from {before} to FAILED and nobody said that it is dead")
+
+    def _check_nobody_waits_beside_room(self) -> None:
+        """Where neither KV nor sessions are scarce, a turn that goes on waits for nothing but a slot (R9, R12)."""
+        waiting = [p for p in self.rollouts.open.values() if p.phase == "queued" and p.oldest >= 0 and not p.trouble]
+        if not waiting or len(self.rollouts.open) > 100:
+            return
+        limit = self.settings.max_running_per_rank
+        for rank, row in enumerate(self.ranks.rows):
+            free = row.state == "ACTIVE" and len(self.rollouts.on_rank[rank]) < limit
+            need(not free, "R9", f"{waiting[0]} waits and rank {rank} has a free slot")
 
     def _check_members(self, c: a.FormGroup | a.Sync) -> None:
         need(c.members and len(set(c.members)) == len(c.members), "R23", f"members are empty or doubled: {c}")
