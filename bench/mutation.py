@@ -293,12 +293,14 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200, help="how many mutants are drawn")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--by-hand", action="store_true", help="only the broken rules")
+    parser.add_argument("--drawn", action="store_true", help="only the drawn ones")
     parser.add_argument("--jobs", type=int, default=1, help="how many at once")
     parser.add_argument("--share", type=float, default=0.9, help="the least share that must be killed")
     parser.add_argument("--quick", action="store_true", help="only with the first of the tests: a lower bound")
     parser.add_argument("--list", action="store_true", help="only print the mutants")
     options = parser.parse_args()
-    mutants = by_hand() + ([] if options.by_hand else drawn(options.count, options.seed))
+    mutants = [] if options.drawn else by_hand()
+    mutants += [] if options.by_hand else drawn(options.count, options.seed)
     if options.list:
         for mutant in mutants:
             print(mutant.name)

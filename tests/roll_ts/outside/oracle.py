@@ -56,6 +56,7 @@ class Oracle:
         self.stopping = False
         self.finish: a.Finish | None = None
         self.roomy = not settings.session_admission and not settings.evaluation_first
+        self.decided = False
         self.timer = math.inf
         self.now = 0.0
         self.last_id = -1
@@ -188,6 +189,7 @@ class Oracle:
                 self.trainer.ready(event)
                 self.rollouts.new_version(event.version)
             case a.TrainingFinished():
+                self.decided = False
                 self.trainer.trained(event)
                 self.rollouts.step_done()
                 self.rollouts.new_version(event.version)
@@ -236,6 +238,8 @@ class Oracle:
         self.last_id = c.id
         quiet = isinstance(c, SAYS_NOTHING_BACK)
         need((c.due is None) == (c.awaits is None) == quiet, "R26", f"who answers by when is not said: {c}")
+        data = isinstance(c, a.Dispatch | a.StepEnvironment)
+        need(c.lane == ("data" if data else "control"), "R25", f"in the lane {c.lane}: {c}")
         if c.due is not None:
             need(self.now < c.due < math.inf, "R26", f"due at once or never: {c}")
             self.said[c.id] = c
@@ -245,6 +249,8 @@ class Oracle:
         match c:
             case a.SetTimer():
                 self.timer = c.at
+            case a.Decided():
+                self.decided = self.decided or "train" in c.decision
             case a.StepEnvironment():
                 self.rollouts.step(c, self.now)
             case a.Dispatch():
@@ -306,6 +312,7 @@ class Oracle:
                 self.trainer.fenced()
             case a.Train():
                 need(not self.stopping, "R36", f"training starts after the user's stop: {c}")
+                need(self.decided, "R29", f"no decision was written down before {c}")
                 self.trainer.train(c)
                 self.rollouts.train(c)
             case a.StartTrainer():

@@ -231,7 +231,8 @@ class RolloutBook:
         need(not found.stopping, "R6", f"{c.attempt} is aborted twice")
         play = self.plays[c.attempt.trajectory]
         settling = play.phase == "settled" or c.reason != "deadline"
-        need(settling or now >= found.due or may_move, "R9", f"{c.attempt} is aborted without need: {c.reason}")
+        old = play.born + self.settings.deadlines.trajectory <= now
+        need(settling or old or now >= found.due or may_move, "R9", f"{c.attempt} is aborted without need: {c.reason}")
         found.stopping = True
 
     def settled(self, c: a.Settled) -> None:

@@ -29,7 +29,7 @@ class Scenario:
     alone. `restore_every`: the scheduler is saved and restored after so many events; 0: never. `evaluate_at`: a person
     wants an evaluation then. `stop_at`: a person asks for the end at that event; −1: never. `sick`: rank → "fails"
     (every request fails at once), "alone" (every group with it fails), "immortal" (its end is never confirmed),
-    "boots" (never comes up).
+    "boots" (never comes up). `changes` of the settings, `deadlines` of the deadlines.
     """
 
     seed: int = 0
@@ -51,6 +51,7 @@ class Scenario:
     checkpoint_every: int = 0
     brisk: bool = True
     changes: dict[str, Any] = field(default_factory=dict)
+    deadlines: dict[str, float] = field(default_factory=dict)
     rate: float = 0.0
     noise: float = 0.0
     jumps: float = 0.0
@@ -80,7 +81,7 @@ class Scenario:
             seed=self.seed,
             evaluation_episodes=self.evaluation_episodes,
             checkpoint_every=self.checkpoint_every,
-            deadlines=BRISK if self.brisk else SLOW,
+            deadlines=dataclasses.replace(BRISK if self.brisk else SLOW, **self.deadlines),
         )
         return Settings(**(fields | self.changes))
 
@@ -142,6 +143,7 @@ def draw(seed: int, policies: tuple[str, ...], sizes: tuple[int, ...] = (2, 3, 4
             "evaluation_first": dice.chance(0.3),
             "session_admission": dice.chance(0.7),
         },
+        deadlines={"trajectory": 5.0} if Dice(seed, "hasty").chance(0.2) else {},
         rate=dice.choose((0.0, 0.01, 0.03, 0.08)),
         noise=dice.choose((0.0, 0.02, 0.1)),
         jumps=dice.choose((0.0, 0.0, 0.002)),
