@@ -87,7 +87,7 @@ class Settings:
     probation_seconds: float = 30.0
     max_replacements_per_member: int = 3
     reserve_quantile: float = 0.9
-    session_admission: bool = True
+    session_admission: bool = False
     evaluation_first: bool = False
     redundant_members: int = 0
     filter_equal_rewards: bool = False

@@ -39,7 +39,7 @@ class RolloutOptions:
     max_running_per_rank: int = 64
     prefix_worth_tokens: int = 512
     reserve_quantile: float = 0.9
-    session_admission: bool = True
+    session_admission: bool = False
     evaluation_first: bool = False
     redundant_members: int = 0
     filter_equal_rewards: bool = False

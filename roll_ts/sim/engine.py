@@ -28,7 +28,8 @@ _NEARLY = 1e-4  # tokens; far above the rounding of the counters, far below one 
 @dataclass
 class Job:
     """One attempt in the engine. `made` tokens were generated before `mark`, the counter at which it last began
-    to run; `target` tokens end it. `prefill` tokens are still to be computed before it runs."""
+    to run; `target` tokens end it. `prefill` tokens are still to be computed before it runs;
+    `cached` were found when it last began."""
 
     attempt: AttemptId
     prompt: int
@@ -39,6 +40,7 @@ class Job:
     mark: float = 0.0
     reported: int = 0
     prefill: float = 0.0
+    cached: int = 0
 
 
 class Engine:
@@ -232,7 +234,7 @@ class Engine:
             if self._made(job) >= job.target - _NEARLY:
                 self._stop(job)
                 self._remember(job, job.target)
-                self.emit(Finished(attempt=job.attempt, total=job.target, reason=job.reason))
+                self.emit(Finished(attempt=job.attempt, total=job.target, reason=job.reason, cached=job.cached))
 
     def _relieve_kv(self) -> None:
         """Send the youngest back to the queue while running KV is over the capacity; a lone one has failed."""
@@ -263,7 +265,8 @@ class Engine:
                 continue
             self._waiting.popleft()
             # the last prompt token is always computed: its logits give the first new token
-            job.prefill = size - min(self._take_prefix(job.attempt.trajectory), int(size) - 1)
+            job.cached = min(self._take_prefix(job.attempt.trajectory), int(size) - 1)
+            job.prefill = size - job.cached
             self.prefilled_tokens += int(job.prefill)
             self._evict(size)
             self._prefilling = job

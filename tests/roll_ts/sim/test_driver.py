@@ -270,7 +270,7 @@ def test_a_dispatch_is_acknowledged_and_ends_once_with_the_tokens_of_its_turn() 
 
 def test_a_reply_over_the_limit_ends_for_its_length() -> None:
     driver = drive([reset(0)], [replace(dispatch(1), max_new_tokens=3)])
-    assert driver.entries[-1].event == a.Finished(attempt=a.AttemptId(0, 1, 1), total=3, reason="length")
+    assert driver.entries[-1].event == a.Finished(attempt=a.AttemptId(0, 1, 1), total=3, reason="length", cached=0)
 
 
 def test_a_drain_reports_every_end_and_then_zero() -> None:
