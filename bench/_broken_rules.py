@@ -20,7 +20,7 @@ BROKEN: list[tuple[str, str, str, str]] = [
     ("R7 a release does not wait for the last attempt", "lending.py", "for rank in sorted(self._empty) if not by_rank[rank]]", "for rank in sorted(self._empty)]"),
     ("R8 carried tokens are forgotten", "trajectories.py", "trajectory.carried = attempt.carried + attempt.tokens", "trajectory.carried = attempt.tokens"),
     ("R8 a doubled report counts twice", "trajectories.py", "            attempt.tokens = total\n", "            attempt.tokens += total\n"),
-    ("R9 survivors take nothing while others join", "dispatching.py", "        if not self.queued or not self.loads.open_ranks:\n", "        if not self.queued or not self.loads.open_ranks or self.ranks.count(RankState.LOADING):\n"),
+    ("R9 survivors take nothing while others join", "dispatching.py", "        if not self.loads.open_ranks or not (", "        if not self.loads.open_ranks or self.ranks.count(RankState.LOADING) or not ("),
     ("R10 a rank takes one too many", "dispatching.py", "        limit = self.settings.max_running_per_rank\n", "        limit = self.settings.max_running_per_rank + 1\n"),
     ("R11 a trajectory has no end", "rollouts.py", '            self._void(trajectory, "deadline")\n', "            trajectory.alarm = None\n"),
     ("R12 a turn is sent while its environment is asked", "rollouts.py", "            trajectory.turn += 1\n", "            trajectory.turn += 1\n            self._step_environment(trajectory)\n"),

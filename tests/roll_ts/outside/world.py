@@ -319,7 +319,8 @@ class World:
             self.truth(spoilt or self.trainer.hung, "R36", f"nothing speaks against saving: {self.finish.reason}")
             return
         if "lost with the trainer" in self.finish.reason:
-            self.truth(not self.trainer.alive or self.trainer.hung, "R36", f"the trainer lives: {self.finish.reason}")
+            gone = not self.trainer.alive or self.trainer.hung or not self.oracle.trainer.up
+            self.truth(gone, "R36", f"the trainer lives: {self.finish.reason}")
             return
         enough = self.settings.max_restarts_per_rank >= 50
         self.truth(
