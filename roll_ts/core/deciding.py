@@ -165,7 +165,7 @@ class Desk:
 
     def _record(self, decision: Decision) -> None:
         """Put the answer into the journal, a "no" too, but only when it is another than the last one."""
-        said = (decision.train, decision.more, decision.lend, decision.recall, decision.live, decision.reason)
+        said = (decision.train, decision.lend, decision.recall, decision.live, decision.reason)
         if said == self._said:
             return
         self._said, self._since = said, self.out.now

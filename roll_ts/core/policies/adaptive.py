@@ -1,4 +1,4 @@
-"""Adaptive time-sharing: when, how early and how gently ranks are lent follows from what was measured (R30).
+"""Adaptive time-sharing: when, and how early ranks are lent follows from what was measured (R30).
 
 While a batch is filling, and no further group may start before it is trained, ranks that have become idle are given up
 early if the rest can carry what is live at nearly the same pace, and turns of episodes that will probably outlast the
@@ -20,12 +20,10 @@ MUST_GAIN = 0.1
 """Share of a whole switch that waiting must promise to save; what is less is noise."""
 WAITS = (0.125, 0.25, 0.5, 1.0)
 """Waits that are weighed, in parts of the time that the devices will be away."""
-GRACE = 0.05
-"""Part of that time for which a request that is nearly done may finish where it is."""
 
 
 class Adaptive:
-    """Trigger, size and gentleness of a shrink by predicted gain."""
+    """Trigger and size of a shrink by predicted gain."""
 
     name = "adaptive"
     sees = frozenset({"groups", "trajectories", "ranks"})
@@ -46,9 +44,7 @@ class Adaptive:
         wait, figures = _best_wait(view, away)
         if wait > 0 and view.now - view.ready_since < away:
             return Decision(reason="lending later pays", again_at=view.now + wait, hold=True, figures=figures)
-        return Decision(
-            train=view.batch, lend=view.lendable, grace=GRACE * away, shed=True, reason="lending pays", figures=figures
-        )
+        return Decision(train=view.batch, lend=view.lendable, shed=True, reason="lending pays", figures=figures)
 
     def _fill(self, view: View) -> Decision:
         missing = view.groups_needed - view.complete_groups

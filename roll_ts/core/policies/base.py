@@ -97,10 +97,8 @@ class View:
 class Decision:
     """What shall be done. Nothing given: nothing, and `reason` says what is waited for.
 
-    `train`: ids of complete groups to train on as soon as the devices are there; `more`: the optimizer step comes
-    later, with the last part (streaming). `lend`: ranks to drain for the trainer now, with or without a batch.
-    `recall`: ranks that are lent or on their way and shall serve again. `grace`: seconds that a request which will
-    probably end by then may still run on a rank that is lent; the others are stopped and carried at once.
+    `train`: ids of complete groups to train on as soon as the devices are there. `lend`: ranks to drain for the trainer now, with or without a batch.
+    `recall`: ranks that are lent or on their way and shall serve again.
     `outlast`: turns of trajectories that will probably need more than so many seconds are kept off the ranks that can
     be lent (None: no difference). `live`: most training episodes that may be open (None: by the KV there is).
     `shed`: open groups that can no longer be trained after this step are cancelled now. `again_at`: ask again at this
@@ -108,10 +106,8 @@ class Decision:
     """
 
     train: tuple[int, ...] = ()
-    more: bool = False
     lend: tuple[int, ...] = ()
     recall: tuple[int, ...] = ()
-    grace: float = 0.0
     outlast: float | None = None
     live: int | None = None
     shed: bool = False
