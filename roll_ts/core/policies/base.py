@@ -97,8 +97,8 @@ class View:
 class Decision:
     """What shall be done. Nothing given: nothing, and `reason` says what is waited for.
 
-    `train`: ids of complete groups to train on as soon as the devices are there. `lend`: ranks to drain for the trainer now, with or without a batch.
-    `recall`: ranks that are lent or on their way and shall serve again.
+    `train`: ids of complete groups to train on as soon as the devices are there. `lend`: ranks to drain for the trainer
+    now, with or without a batch. `recall`: ranks that are lent or on their way and shall serve again.
     `outlast`: turns of trajectories that will probably need more than so many seconds are kept off the ranks that can
     be lent (None: no difference). `live`: most training episodes that may be open (None: by the KV there is).
     `shed`: open groups that can no longer be trained after this step are cancelled now. `again_at`: ask again at this
