@@ -8,9 +8,9 @@ import shlex
 import shutil
 
 from codegen.diagnostics import UsageError
+from codegen.workflow.evidence import test_commands
 from codegen.workflow.git import Git
 from codegen.workflow.target import Target, belongs
-from codegen.workflow.verify import test_commands
 
 _ASTRAY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
 

@@ -26,13 +26,14 @@ from codegen.document.store import document_lock, replace_file, update_document
 from codegen.patterns import load_library
 from codegen.proof.judge import Proof
 from codegen.workflow.brief import brief
+from codegen.workflow.evidence import test_commands
 from codegen.workflow.git import Git
 from codegen.workflow.ledger import finished, started
 from codegen.workflow.review import review_digest
 from codegen.workflow.scaffold import scaffold
 from codegen.workflow.sealing import sealed_cells
 from codegen.workflow.target import Target, find_target
-from codegen.workflow.verify import code_environment, test_commands
+from codegen.workflow.verify import code_environment
 
 Say = Callable[[str], None]
 _TAIL = 300

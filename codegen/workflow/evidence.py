@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from codegen.diagnostics import Finding, Severity
+from codegen.diagnostics import Finding
 from codegen.document.model import Field
 from codegen.drift.code import Code
 from codegen.drift.section import documented_definitions, place_of
 from codegen.proof.functions import Function
 from codegen.proof.judge import Proof, Removal, Run
+from codegen.workflow.records import read_waiver, waiver_items
 from codegen.workflow.target import Target
 
 WAIVERS = ("waiver", "waivers")
-_WAIVER = re.compile(r"`?(?P<name>[^`\s]+?)`?:\s+(?P<reason>\S.*)$")
+_COMMAND = re.compile(r"`([^`]+)`")
 _MOST = 8
+
+
+def test_commands(target: Target) -> list[str]:
+    """The commands of the step's `tests:` field: what stands in backticks."""
+    return [command.strip() for command in _COMMAND.findall(target.step.tests)]
 
 
 def functions_of(target: Target) -> list[Function]:
@@ -32,9 +39,13 @@ def functions_of(target: Target) -> list[Function]:
 
 def read_waivers(target: Target) -> tuple[dict[str, str], list[Finding]]:
     """Reasons by name: `- waiver: reason` on an entry, `- waivers:` with `name: reason` items on the step. A name is a
-    function's, full or its end, or a test's id. The findings are about what names nothing or gives no reason."""
+    function's, full or its end, a test's id, or one of the step's test commands.
+
+    The findings are about what names nothing or gives no reason.
+    """
     reasons: dict[str, str] = {}
     findings: list[Finding] = []
+    commands = test_commands(target)
     names = {name for entry in target.entries for name in (entry.id, *entry.contracts)}
     for entry in target.entries:
         for key in WAIVERS:
@@ -43,23 +54,30 @@ def read_waivers(target: Target) -> tuple[dict[str, str], list[Finding]]:
                 reasons |= dict.fromkeys((entry.id, *entry.contracts), reason) if reason else {}
                 findings += [] if reason else [_unclear(target, entry.fields[key], f"{entry.label}: gives no reason")]
     for field in (target.step.fields[key] for key in WAIVERS if key in target.step.fields):
-        for item in field.items or tuple(part for part in field.value.split("; ") if part):
-            match = _WAIVER.match(item.strip())
-            if match is None:
+        for item in waiver_items(field):
+            waiver = read_waiver(item)
+            if waiver is None:
                 findings.append(_unclear(target, field, f"{item!r} is not `name: reason`"))
                 continue
-            name = match["name"]
-            chosen = [name] if "::" in name else [each for each in names if each == name or each.endswith(f".{name}")]
+            name, reason = waiver
+            whole = "::" in name or name in commands
+            chosen = [name] if whole else [each for each in names if each == name or each.endswith(f".{name}")]
             if not chosen:
-                findings.append(_unclear(target, field, f"{name} is no name of Step {target.step.number}"))
-            reasons |= dict.fromkeys(chosen, match["reason"])
+                findings.append(
+                    _unclear(target, field, f"{name} is no name and no test command of Step {target.step.number}")
+                )
+            reasons |= dict.fromkeys(chosen, reason)
     return reasons, findings
 
 
-def proof_findings(target: Target, proof: Proof) -> list[Finding]:
-    """What the runs and the removals say against the step."""
+def proof_findings(target: Target, proof: Proof, waivers: Mapping[str, str]) -> list[Finding]:
+    """What the runs and the removals say against the step.
+
+    A command that leaves no report proves nothing, unless one of the `waivers` names it.
+    """
     line = target.step.fields["tests"].line if "tests" in target.step.fields else target.step.line
     findings = [finding for run in proof.runs for finding in _run_findings(target, line, run)]
+    findings += [_unreported(target, line, run.command, waivers.get(run.command)) for run in proof.runs if _mute(run)]
     for each in proof.unmissed:
         entry = target.document.entry_by_name.get(each.function.name)
         place = entry.line if entry is not None else line
@@ -88,9 +106,8 @@ def _run_findings(target: Target, line: int, run: Run) -> list[Finding]:
         return [Finding(path, line, 1, "STEP012", message, fix=fix)]
     findings: list[Finding] = []
 
-    def found(message: str, severity: Severity = "error", fix: str = "Read its output above.") -> None:
-        code = "STEP016" if severity == "note" else "STEP011"
-        findings.append(Finding(path, line, 1, code, f"`{run.command}` {message}", severity, fix))
+    def found(message: str) -> None:
+        findings.append(Finding(path, line, 1, "STEP011", f"`{run.command}` {message}", fix="Read its output above."))
 
     for test, why in run.problems[:_MOST]:
         text = f"{test}: {why}" if test else why
@@ -99,11 +116,23 @@ def _run_findings(target: Target, line: int, run: Run) -> list[Finding]:
         found(f"has {len(run.problems) - _MOST} more such tests")
     if run.status and not run.problems:
         found(f"failed with exit status {run.status}")
-    if run.good and run.basis == "exit status":
-        fix = "Use pytest, or have it write JUnit XML and name the file as `junit` in [tool.codegen.step]."
-        message = "leaves no report, so that how many tests ran is not known: judged by its exit status and by removal"
-        found(message, "note", fix)
     return findings
+
+
+def _mute(run: Run) -> bool:
+    return run.good and run.basis == "exit status"
+
+
+def _unreported(target: Target, line: int, command: str, reason: str | None) -> Finding:
+    message = f"`{command}` leaves no report, so that how many tests ran is not known"
+    if reason is not None:
+        note = f"{message}; waived: {reason}"
+        return Finding(target.document_path, line, 1, "STEP016", note, "note")
+    fix = (
+        "Run pytest, have it write JUnit XML and name that file as `junit` in [tool.codegen.step], or write a waiver: "
+        f"`- waivers: `{command}`: REASON` in the step."
+    )
+    return Finding(target.document_path, line, 1, "STEP016", message, fix=fix)
 
 
 def _nobody(removal: Removal) -> str:

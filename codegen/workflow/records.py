@@ -15,6 +15,8 @@ from codegen.document.store import replace_file
 
 MOST_LINES = 20
 _FIELD = re.compile(r"- (?P<name>[a-z]+): (?P<value>.*)$")
+_NEXT_WAIVER = re.compile(r";\s+(?=`[^`]+`: )")
+_WAIVER = re.compile(r"(?:`(?P<quoted>[^`]+)`|(?P<bare>[^`\s]+?)):\s+(?P<reason>\S.*)$")
 _KEPT = ("purpose", "depends", "files", "tests", "names", "proof", "waivers", "review", "proven", "rollback")
 
 
@@ -42,7 +44,7 @@ def record_text(document: Document, step: Step) -> str:
     }
     for key in ("waiver", "waivers"):
         if key in step.fields:
-            said["waivers"] = "; ".join(step.fields[key].items) or step.fields[key].value
+            said["waivers"] = "; ".join(map(_quoted, waiver_items(step.fields[key])))
     said |= {key: step.fields[key].value for key in ("review", "proven") if key in step.fields}
     lines = [f"- {key}: {' '.join(said[key].split())}" for key in _KEPT if said.get(key)]
     return "\n".join([f"# Step {step.number}: {step.title}", "", *lines]) + "\n"
@@ -55,6 +57,22 @@ def read_record(text: str) -> dict[str, Field]:
         return {}
     found = [(at, match) for at, line in enumerate(lines, 1) if (match := _FIELD.match(line))]
     return {match["name"]: Field(match["name"], match["value"], at, at) for at, match in found}
+
+
+def waiver_items(field: Field) -> list[str]:
+    """The waivers of a step, one each: its items, or on one line separated by "; " before a name in backticks."""
+    return [item.strip() for item in field.items or _NEXT_WAIVER.split(field.value) if item.strip()]
+
+
+def read_waiver(item: str) -> tuple[str, str] | None:
+    """Name and reason of "`name`: reason"; None where it is no waiver. A command needs the backticks."""
+    match = _WAIVER.match(item)
+    return (match["quoted"] or match["bare"], match["reason"]) if match else None
+
+
+def _quoted(item: str) -> str:
+    waiver = read_waiver(item)
+    return f"`{waiver[0]}`: {waiver[1]}" if waiver else item
 
 
 def set_record_field(path: Path, name: str, value: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +20,8 @@ from codegen.patterns import load_library
 from codegen.proof.functions import Function
 from codegen.proof.judge import Proof, Question, Run, judge
 from codegen.workflow.checkout import checkout
-from codegen.workflow.evidence import cost, functions_of, proof_findings, read_waivers
+from codegen.workflow.evidence import cost, functions_of, proof_findings, read_waivers, test_commands
 from codegen.workflow.target import Target
-
-_COMMAND = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True)
@@ -70,17 +67,12 @@ def verify(target: Target, say: Callable[[str], None], project: Path | None = No
         proof = judge(question, say)
     if proof.removals:
         say(cost(proof))
-    return Verification((*findings, *unclear, *proof_findings(target, proof)), proof)
+    return Verification((*findings, *unclear, *proof_findings(target, proof, waivers)), proof)
 
 
 def check(target: Target) -> list[Finding]:
     """What can be seen without running anything: missing files, drift of the step's methods, stale expansions."""
     return [*_missing_files(target), *_drift(target), *_expansions(target)]
-
-
-def test_commands(target: Target) -> list[str]:
-    """The commands of the step's `tests:` field: what stands in backticks."""
-    return [command.strip() for command in _COMMAND.findall(target.step.tests)]
 
 
 def code_environment(root: Path) -> dict[str, str]:

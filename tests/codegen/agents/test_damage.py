@@ -137,11 +137,12 @@ def test_what_a_test_leaves_running_does_not_hold_the_run(supervised: Supervised
     pid = supervised.scripts / "pid"
     server = (
         "import subprocess, sys\\nchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\\n"
+        f"open({str(pid)!r}, 'w').write(str(child.pid))\\n"
     )
     script = (
         STEP_1
         + f"""
-write("tests/test_jar.py", pathlib.Path("tests/test_jar.py").read_text() + "{server}open({str(pid)!r}, 'w').write(str(child.pid))\\n")
+write("tests/test_jar.py", pathlib.Path("tests/test_jar.py").read_text() + "{server}")
 """
     )
     run, _ = supervised.run(1, script)

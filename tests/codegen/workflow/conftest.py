@@ -135,6 +135,7 @@ def report(shelf: Shelf) -> str:
 - files: pantry/__init__.py, pantry/jar.py, tests/test_jar.py
 - checkpoints: a jar can be filled
 - tests: `python tests/test_jar.py`
+- waivers: `python tests/test_jar.py`: plain asserts keep these tests fast
 - rollback: revert the commit
 
 | Method | Section | Status | Digest |
@@ -147,6 +148,7 @@ def report(shelf: Shelf) -> str:
 - purpose: jars in a row
 - files: pantry/shelf.py, tests/test_shelf.py
 - tests: `python tests/test_shelf.py`
+- waivers: `python tests/test_shelf.py`: plain asserts keep these tests fast
 
 | Method | Section | Status | Digest |
 |---|---|---|---|
@@ -158,6 +160,7 @@ def report(shelf: Shelf) -> str:
 - purpose: say it
 - files: pantry/report.py, tests/test_report.py
 - tests: `python tests/test_report.py`
+- waivers: `python tests/test_report.py`: plain asserts keep these tests fast
 
 | Method | Section | Status | Digest |
 |---|---|---|---|

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from codegen.patterns import load_library
 from codegen.workflow.brief import brief, estimate_tokens, stale_briefs
+from codegen.workflow.evidence import read_waivers
 from tests.codegen.workflow.conftest import Pantry, complete, done, implement
 
 BRIEF = """\
@@ -102,12 +103,25 @@ def test_the_brief_of_a_finished_step_becomes_a_record_of_a_few_lines(pantry: Pa
     lines = (pantry.root / "steps/pantry/step_01.md").read_text().splitlines()
     assert lines[0] == "# Step 1: Jars" and len(lines) <= 20
     assert [line.partition(":")[0] for line in lines[2:]] == [
-        *("- purpose", "- files", "- tests", "- names", "- proof", "- proven", "- rollback")
+        *("- purpose", "- files", "- tests", "- names", "- proof", "- waivers", "- proven", "- rollback")
     ]
     target = pantry.target(1)
     assert target.step.files == ("pantry/__init__.py", "pantry/jar.py", "tests/test_jar.py")
     assert target.step.tests == "`python tests/test_jar.py`"
     assert stale_briefs([target], pantry.root, load_library(pantry.root)) == []
+
+
+def test_waivers_go_through_the_record_whatever_their_reasons_hold(pantry: Pantry) -> None:
+    command = "python tests/test_jar.py"
+    said = [f"`{command}`: a script; no more: `make test` has it", "fill: prints only; `x` stays"]
+    one_line = f"- waivers: `{command}`: plain asserts keep these tests fast\n"
+    pantry.change("design/pantry.md", one_line, "- waivers:\n" + "".join(f"  - {each}\n" for each in said))
+    complete(pantry, 1)
+    assert pantry.target(1).step.folded
+    assert read_waivers(pantry.target(1)) == (
+        {command: "a script; no more: `make test` has it", "pantry.jar.fill": "prints only; `x` stays"},
+        [],
+    )
 
 
 def test_a_brief_that_says_something_else_is_stale(pantry: Pantry) -> None:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import pytest
 
 from codegen.diagnostics import UsageError
+from codegen.workflow.evidence import test_commands
 from codegen.workflow.scaffold import scaffold
-from codegen.workflow.verify import Verification, test_commands, verify
+from codegen.workflow.verify import Verification, verify
 from tests.codegen.workflow.conftest import Pantry, implement
 
 test_commands.__test__ = False  # type: ignore[attr-defined]
+
+
+COMMAND = "python tests/test_jar.py"
+WAIVED = f"- waivers: `{COMMAND}`: plain asserts keep these tests fast\n"
+TESTED = f"- tests: `{COMMAND}`\n{WAIVED}"
 
 
 def verified(pantry: Pantry, number: int = 1) -> tuple[Verification, list[str]]:
@@ -27,6 +33,38 @@ def test_an_implemented_step_verifies(pantry: Pantry) -> None:
     assert result.passed and [finding.code for finding in result.findings] == ["STEP016"]
     assert [run.status for run in result.runs] == [0]
     assert said[0] == "$ python tests/test_jar.py"
+
+
+def test_a_command_that_leaves_no_report_proves_nothing(pantry: Pantry) -> None:
+    implement(pantry, 1)
+    pantry.change("design/pantry.md", WAIVED, "")
+    result, _ = verified(pantry)
+    [found] = result.findings
+    assert not result.passed and result.runs[0].status == 0
+    assert (found.code, found.severity) == ("STEP016", "error")
+    assert "how many tests ran is not known" in found.message and f"- waivers: `{COMMAND}`: " in str(found.fix)
+
+
+def test_a_waiver_of_another_command_waives_nothing(pantry: Pantry) -> None:
+    implement(pantry, 1)
+    pantry.change("design/pantry.md", f"- waivers: `{COMMAND}`", "- waivers: `python tests/test_shelf.py`")
+    assert codes(verified(pantry)[0]) == {"STEP015", "STEP016"}
+
+
+def test_a_waived_command_must_still_miss_the_functions(pantry: Pantry) -> None:
+    implement(pantry, 1)
+    pantry.write("tests/test_jar.py", "assert True\n")
+    assert codes(verified(pantry)[0]) == {"STEP014"}
+
+
+def test_a_report_that_the_command_writes_needs_no_waiver(pantry: Pantry) -> None:
+    implement(pantry, 1)
+    pantry.change("design/pantry.md", WAIVED, "")
+    pantry.write("pyproject.toml", '[tool.codegen.step]\njunit = "junit.xml"\n')
+    report = '<testsuite><testcase classname="jar" name="fill" time="0.1"/></testsuite>'
+    pantry.change("tests/test_jar.py", "assert fill", f"open('junit.xml', 'w').write({report!r})\nassert fill")
+    result, _ = verified(pantry)
+    assert result.passed and result.findings == ()
 
 
 def test_an_unwritten_step_does_not_verify(pantry: Pantry) -> None:
@@ -86,14 +124,14 @@ def test_a_test_past_its_deadline_fails_it(pantry: Pantry) -> None:
 
 def test_a_step_with_functions_and_no_test_command_does_not_verify(pantry: Pantry) -> None:
     implement(pantry, 1)
-    pantry.change("design/pantry.md", "- tests: `python tests/test_jar.py`\n", "- tests: by eye\n")
+    pantry.change("design/pantry.md", TESTED, "- tests: by eye\n")
     result, _ = verified(pantry)
     assert not result.passed and codes(result) == {"STEP013"}
 
 
 def test_a_step_of_data_alone_without_a_test_command_is_warned_about(pantry: Pantry) -> None:
     implement(pantry, 1)
-    pantry.change("design/pantry.md", "- tests: `python tests/test_jar.py`\n", "- tests: by eye\n")
+    pantry.change("design/pantry.md", TESTED, "- tests: by eye\n")
     pantry.change("design/pantry.md", "| `pantry.jar.fill` | 5.1.2 | IN_PROGRESS | - |\n", "")
     result, _ = verified(pantry)
     assert result.passed and codes(result) == {"STEP013"}

@@ -518,6 +518,15 @@ def test_R26_every_command_that_expects_an_answer_says_from_whom_and_until_when(
             assert command.due is None or command.due > now
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_R26_a_scheduler_is_finished_when_it_has_said_so_and_says_nothing_more(policy):
+    world = World(policy, 0)
+    assert world.scheduler.finished is False
+    world.run()
+    assert world.scheduler.finished is True
+    assert world.scheduler.handle(a.TrajectoriesWanted(until=99), world.now + 1.0) == []
+
+
 def test_R28_resuming_at_a_version_is_an_ordinary_start():
     world = World("time_sharing", 0, until=6, first_version=4, after=watch).run()
     assert [c.version for c in world.said(a.Train)] == [4, 5]
