@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from codegen.diagnostics import Finding
 from codegen.drift.promises import read_promises
 from codegen.drift.signatures import read_definitions
-from codegen.expand.judging.unmanaged import find_unmanaged
+from codegen.expand.judging.kept import lost_checks
 
 _DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SWEEPING = {"pytestmark", "collect_ignore", "collect_ignore_glob", "__test__", "skip", "importorskip", "exit", "_exit"}
@@ -41,14 +41,8 @@ def lost_validations(path: str, old: str, new: str | None, own: Iterable[str]) -
                 findings.append(Finding(path, 0, 0, "AUD004", message, fix=fix))
     tree = ast.parse(old)
     spans = [range(each.line, each.end_line + 1) for name, each in read_definitions(tree).items() if name in mine]
-    guards = Counter(
-        found.message.partition("; ")[0]
-        for found in find_unmanaged(old, path)
-        if not any(found.line in span for span in spans)
-    )
-    left = Counter(found.message.partition("; ")[0] for found in find_unmanaged(new or "", path))
-    for text in (guards - left).elements():
-        findings.append(Finding(path, 0, 0, "AUD005", f"a check was deleted: {text.partition(': ')[2]}", fix=fix))
+    for gone in lost_checks(old, new or "", spans):
+        findings.append(Finding(path, 0, 0, "AUD005", f"a check was deleted: {gone.shown}", fix=fix))
     return findings
 
 

@@ -57,6 +57,23 @@ def form_of(
     return Form(kind, error, _text(normal), shown, names)
 
 
+def forms_of(
+    statements: Sequence[ast.stmt],
+    unordered: frozenset[str] = frozenset(),
+    containers: frozenset[str] = frozenset(),
+) -> list[Form]:
+    """A form for each single condition under which the statements fail, so that two checks written as one equal the
+    two; none where the statements do more than check."""
+    found: list[Form] = []
+    for kind, error, failing in _checks(list(copy.deepcopy(list(statements))), {}) or ():
+        normal = _Normal(unordered, containers).true(failing)
+        either = normal.values if isinstance(normal, ast.BoolOp) and isinstance(normal.op, ast.Or) else [normal]
+        shown = ast.unparse(ast.fix_missing_locations(copy.deepcopy(failing)))
+        names = frozenset(n.id for n in ast.walk(failing) if isinstance(n, ast.Name)) - _bound(failing)
+        found += [Form(kind, error, _text(each), shown, names) for each in either]
+    return found
+
+
 def measured(statements: Sequence[ast.stmt]) -> frozenset[str]:
     """What the statements ask the length of. Beside such a check, `not x` asks whether x is empty; alone it may as well
     ask for None or zero."""

@@ -1,7 +1,8 @@
 """Checks that somebody wrote by hand: guard raises and asserts outside generated blocks.
 
-A guard is an `if` whose suite does nothing but raise a new error (assignments that make its message may precede).
-Bare re-raises, `else: raise` and handlers that translate errors are control flow, not validation. A comment
+A guard is an `if` whose suite does nothing but raise a new error (assignments that make its message may precede), or
+one that passes where all is well and raises in its `else`. Bare re-raises, other `else: raise` and handlers that
+translate errors are control flow, not validation. A comment
 `# unmanaged: reason` on the statement's first or last line, or on its own line above, states an exception.
 """
 
@@ -14,17 +15,18 @@ from pathlib import Path
 
 from codegen.diagnostics import Finding
 from codegen.expand.reading.blocks import read_blocks
-from codegen.expand.reading.comments import Comment, Layout, read_layout
+from codegen.expand.reading.comments import Comment, read_layout
 from codegen.expand.reading.files import find_files
 from codegen.expand.reading.marks import Marks
-from codegen.expand.reading.parsing import last_line, parse_python
+from codegen.expand.reading.parsing import last_line, parse_python, statements_between
 from codegen.expand.reading.source import Unreadable, read_source, split_lines
 
 _REASON = re.compile(r"#\s*unmanaged\b\s*:?\s*(.*?)\s*\Z")
-_TAGS = frozenset({"VAL", "AST"})
+TAGS = frozenset({"VAL", "AST"})
+"""Whose blocks count as generated, where the library is not asked."""
 
 
-def find_unmanaged(source: Path | str, name: str | None = None, tags: Iterable[str] = _TAGS) -> list[Finding]:
+def find_unmanaged(source: Path | str, name: str | None = None, tags: Iterable[str] = TAGS) -> list[Finding]:
     """Hand-written checks in a file, in the Python files of a folder, or in a text that `name` names.
 
     Errors, or notes where a reason is stated. Raises UsageError for a path that does not exist.
@@ -40,30 +42,35 @@ def find_unmanaged(source: Path | str, name: str | None = None, tags: Iterable[s
         return [Finding(path, error.line, 1, "unreadable", str(error), "error", error.fix)]
     except SyntaxError as error:
         return [Finding(path, error.lineno or 1, 1, "syntax", f"not Python: {error.msg}", "error", "Correct the file.")]
-    managed = _managed_lines(tree, layout, Marks(tags))
+    managed = {line for _, block in managed_blocks(tree, "".join(lines), tags) for line in block}
     reasons = {comment.line: comment for comment in layout.comments if _REASON.match(comment.text)}
     found = [
         _finding(path, statement, what, reasons, lines)
-        for statement, what in _checks(tree, "".join(lines))
+        for statement, what in written_by_hand(tree, "".join(lines))
         if statement.lineno not in managed
     ]
     return sorted(found)
 
 
-def _managed_lines(tree: ast.Module, layout: Layout, marks: Marks) -> set[int]:
-    found = marks.find(layout.comments)
-    blocks, orphans, _ = read_blocks(tree, found, layout)
-    lines: set[int] = set()
-    for block in (*blocks, *orphans):
-        lines.update(range(block.body_first, block.body_last + 1))
-    return lines
+def managed_blocks(tree: ast.Module, text: str, tags: Iterable[str] = TAGS) -> list[tuple[list[ast.stmt], range]]:
+    """The statements and the lines of each generated block. Raises Unreadable for a text that has no layout."""
+    layout = read_layout(split_lines(text))
+    blocks, orphans, _ = read_blocks(tree, Marks(tags).find(layout.comments), layout)
+    return [
+        (
+            statements_between(tree, block.body_first, block.body_last) or [],
+            range(block.body_first, block.body_last + 1),
+        )
+        for block in (*blocks, *orphans)
+    ]
 
 
 def _one_line(text: str, node: ast.expr) -> str:
     return " ".join((ast.get_source_segment(text, node) or "…").split())
 
 
-def _checks(tree: ast.Module, text: str) -> Iterator[tuple[ast.stmt, str]]:
+def written_by_hand(tree: ast.Module, text: str) -> Iterator[tuple[ast.If | ast.Assert, str]]:
+    """Every guard and assert of the module, generated or not, and its text on one line."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
@@ -71,8 +78,14 @@ def _checks(tree: ast.Module, text: str) -> Iterator[tuple[ast.stmt, str]]:
             yield node, f"assert {_one_line(text, node.test)}"
         elif isinstance(node, ast.If) and _guards(node.body):
             yield node, f"if {_one_line(text, node.test)}: raise"
+        elif isinstance(node, ast.If) and node.orelse and _passes(node.body) and _guards(node.orelse):
+            yield node, f"if not ({_one_line(text, node.test)}): raise"
         if not isinstance(node, ast.expr):
             waiting.extend(ast.iter_child_nodes(node))
+
+
+def _passes(body: list[ast.stmt]) -> bool:
+    return all(isinstance(statement, ast.Pass) for statement in body)
 
 
 def _guards(body: list[ast.stmt]) -> bool:

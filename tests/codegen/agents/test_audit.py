@@ -8,6 +8,7 @@ import pytest
 
 from codegen.agents.erosion import empty_tests, is_test, lost_validations, sweeping, weakened_tests
 from codegen.agents.swallowed import placeholders, swallowed
+from tests.codegen.expand.helpers import expand
 
 
 def code(text: str) -> str:
@@ -111,6 +112,65 @@ def test_validations_of_other_code_may_not_go() -> None:
     assert lost(GUARDED.replace("    assert a != 3\n", "")) == ["AUD005 a check was deleted: assert a != 3"]
     assert lost(GUARDED.replace("a > 5", "a > 50")) == ["AUD005 a check was deleted: if a > 5: raise"]
     assert len(lost(None)) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("if a > 5:\n        raise ValueError(a)", "if not a <= 5:\n        raise ValueError('too many')"),
+        ("if a > 5:\n        raise ValueError(a)", "if 5 < a:\n        raise ValueError(a)"),
+        ("if a > 5:\n        raise ValueError(a)", "if a <= 5:\n        pass\n    else:\n        raise ValueError(a)"),
+        ("if a > 5:\n        raise ValueError(a)", "if a > 5 or a == 4:\n        raise ValueError(a)"),
+        ("assert a != 3", "assert not a == 3"),
+        ("assert a != 3", "# AST: AST_PRECONDITION(a != 3)\n    assert a != 3, 'generated'\n    # END AST 000000"),
+    ],
+)
+def test_a_check_in_other_words_or_under_management_was_not_deleted(old: str, new: str) -> None:
+    assert old in GUARDED
+    assert lost(GUARDED.replace(old, new)) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("if a > 5:\n        raise ValueError(a)", "if a >= 5:\n        raise ValueError(a)"),
+        ("if a > 5:\n        raise ValueError(a)", "if a > 5:\n        raise TypeError(a)"),
+        ("if a > 5:\n        raise ValueError(a)", "assert a <= 5"),
+        ("if a > 5:\n        raise ValueError(a)", "if a > 5 and a != 9:\n        raise ValueError(a)"),
+        ("if a > 5:\n        raise ValueError(a)", "for b in [a]:\n        if b > 5:\n            break"),
+        ("assert a != 3", "if a == 3:\n        raise ValueError(a)"),
+    ],
+)
+def test_a_check_that_fails_in_other_cases_or_otherwise_does_not_keep_it(old: str, new: str) -> None:
+    assert old in GUARDED
+    assert [text.partition(":")[0] for text in lost(GUARDED.replace(old, new))] == ["AUD005 a check was deleted"]
+
+
+def test_a_hand_written_check_of_floats_is_not_kept_by_its_opposite_order() -> None:
+    text = "def f(a: float) -> float:\n    if not a > 0:\n        raise ValueError(a)\n    return a\n"
+    weaker = text.replace("not a > 0", "a <= 0")
+    assert [f.code for f in lost_validations("a.py", text, weaker, [])] == ["AUD005"]
+
+
+def test_a_loop_under_management_keeps_the_hand_written_loop() -> None:
+    text = code("""
+        def f(xs: list[int]) -> int:
+            for x in xs:
+                if x <= 0:
+                    raise ValueError(x)
+            return 1
+    """)
+    annotated = "def f(xs: list[int]) -> int:\n    # VAL: VAL_POSITIVE(xs)\n    return 1\n"
+    assert lost_validations("a.py", text, expand(annotated), []) == []
+    assert [f.message for f in lost_validations("a.py", text, annotated, [])] == [
+        "a check was deleted: for x in xs: if x <= 0: raise"
+    ]
+
+
+def test_a_block_that_was_there_before_keeps_no_check_beside_it() -> None:
+    text = expand("def f(x: int) -> int:\n    # VAL: VAL_POSITIVE(x)\n    return x\n")
+    guarded = text.replace("    return x\n", "    if x <= 0:\n        raise ValueError(x)\n    return x\n")
+    assert [f.code for f in lost_validations("a.py", guarded, text, [])] == ["AUD005"]
 
 
 def test_validations_of_the_steps_own_entries_are_section_5s_business() -> None:

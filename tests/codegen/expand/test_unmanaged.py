@@ -43,6 +43,11 @@ def test_a_reason_turns_the_error_into_a_note() -> None:
                      "hand-written check: assert count; for the reader"]  # fmt: skip
 
 
+def test_a_check_that_raises_in_its_else_is_listed() -> None:
+    text = "def f(x):\n    if x > 0:\n        pass\n    else:\n        raise ValueError(x)\n    return x\n"
+    assert [f.message for f in find_unmanaged(text)] == ["hand-written check: if not (x > 0): raise"]
+
+
 def test_an_exception_without_a_reason_stays_an_error() -> None:
     text = GUARDED.replace("if count < 0:", "if count < 0:  # unmanaged")
     assert next(f.message for f in find_unmanaged(text)) == "an exception without a reason: if count < 0: raise"
