@@ -1,7 +1,8 @@
 """What a class of the file surely has: members, their annotations, what is assigned to them.
 
 A class is *whole* when nothing but this file says what its instances have: known bases, no `__getattr__`, no unknown
-decorator or metaclass. Only of a whole class can it be said that a member does not exist.
+decorator or metaclass, no method whose body is still to be written. Only of a whole class can it be said that a member
+does not exist.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from codegen.expand.reading.suites import Suite
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 _EMPTY_BASES = frozenset({"object", "ABC", "Protocol", "Generic"})
 _HARMLESS = frozenset({"dataclass", "final", "total_ordering", "runtime_checkable", "unique"})
+_DECLARES = frozenset({"abstractmethod", "overload"})
 _ENUM_MEMBERS = frozenset(dir(enum.IntFlag)) | {"name", "value", "_name_", "_value_"}
 _TUPLE_MEMBERS = frozenset(dir(tuple)) | {"_asdict", "_replace", "_fields", "_make", "_field_defaults"}
 _OBJECT_MEMBERS = frozenset(dir(object)) | {"__dict__", "__module__", "__annotations__", "__slots__", "__name__"}
@@ -129,9 +131,25 @@ def _shape(node: ast.ClassDef, tree: ast.Module) -> Shape:
         _add_statement(shape, statement)
     for method in shape.methods.values():
         _add_stores(shape, method)
-    if shape.members & {"__getattr__", "__getattribute__"}:
+    if shape.members & {"__getattr__", "__getattribute__"} or any(_is_open(shape, m) for m in shape.methods.values()):
         shape.whole = False
     return shape
+
+
+def _is_open(shape: Shape, method: Function) -> bool:
+    """Whether the method is still to be written: it may store any attribute. What only declares stores none."""
+    if _DECLARES & set(decorator_names(method)) or "Protocol" in map(last_word, shape.node.bases):
+        return False
+    body = method.body[1:] if ast.get_docstring(method, clean=False) is not None else method.body
+    return bool(body) and all(_is_placeholder(statement) for statement in body)
+
+
+def _is_placeholder(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Raise) and statement.exc is not None:
+        made = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
+        return last_word(made) == "NotImplementedError"
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and value.value is ...
 
 
 def _class_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,37 @@ def test_X4_a_name_that_is_bound_nowhere_is_refused_with_the_nearest(claim: str,
                 self.is_loaded = True
     """)
     assert errors(text) == [(6, "unresolved-name")] and why in said(text)
+
+
+@pytest.mark.parametrize(
+    "methods",
+    [
+        "def __init__(self): ...",
+        'def __init__(self):\n    """Open."""\n    raise NotImplementedError("5.1 Engine.__init__")',
+        "def __init__(self):\n    self.prepare()\n\ndef prepare(self):\n    raise NotImplementedError",
+        "async def start(self):\n    ...",
+    ],
+)
+def test_a_member_may_be_set_by_a_method_that_is_still_to_be_written(methods: str) -> None:
+    text = f"class Engine:\n{textwrap.indent(methods, '    ')}\n\n    def load(self, name: str):\n"
+    text += "        # VAL: VAL_KEY_IN(name, mapping=self.buckets)\n        return name\n"
+    assert errors(text) == []
+
+
+@pytest.mark.parametrize(
+    "methods",
+    [
+        "def __init__(self): pass",
+        "@abstractmethod\ndef run(self): ...",
+        "def stop(self):\n    if self.x: raise NotImplementedError\n    self.y = 1",
+    ],
+)
+def test_a_member_that_no_method_can_set_is_refused(methods: str) -> None:
+    text = f"from abc import abstractmethod\nclass Engine:\n{textwrap.indent(methods, '    ')}\n\n"
+    text += (
+        "    def load(self, name: str):\n        # VAL: VAL_KEY_IN(name, mapping=self.buckets)\n        return name\n"
+    )
+    assert [code for _, code in errors(text)] == ["unresolved-name"]
 
 
 COUNTER = """
