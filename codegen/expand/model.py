@@ -23,7 +23,9 @@ class State(Enum):
 @dataclass(frozen=True)
 class Options:
     """How to expand. `ast_mode` "raise" renders claims that `python -O` keeps. `guard` "untyped": where no type vouches
-    for a target, what a check's condition raises ends in the check's own error."""
+    for a target, what a check's condition raises ends in the check's own error. `line` is the longest line, in columns,
+    that the project's formatter leaves alone; where it is None, lines are at most `width` long, margin not counted.
+    """
 
     force: bool = False
     adopt: bool = False
@@ -31,6 +33,7 @@ class Options:
     ast_mode: Literal["assert", "raise"] = "assert"
     guard: Literal["untyped", "never"] = "untyped"
     width: int = 100
+    line: int | None = None
 
 
 class SiteError(Exception):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from codegen.diagnostics import UsageError
 from codegen.expand.model import Options
@@ -34,12 +35,13 @@ def read_settings(folder: Path) -> Settings:
         data = path.read_bytes()
     except FileNotFoundError:
         return Settings(folder)
-    if b"tool.codegen" not in data and b"[tool]" not in data:
+    if b"tool" not in data:
         return Settings(folder)
     try:
-        table = tomllib.loads(data.decode("utf-8"))
+        whole = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}") from error
+    table = whole
     for key in ("tool", "codegen"):
         table = table.get(key, {})
         if not isinstance(table, dict):
@@ -56,4 +58,15 @@ def read_settings(folder: Path) -> Settings:
     width = table.get("width", Options.width)
     if not isinstance(width, int) or isinstance(width, bool) or not 40 <= width <= 400:
         raise UsageError(f"{path}: tool.codegen.width is {width!r}; give a number from 40 to 400")
-    return Settings(folder, tuple(exclude), Options(ast_mode=mode, guard=guard, width=width))
+    line = None if "width" in table else _formatters_line(whole.get("tool", {}))
+    return Settings(folder, tuple(exclude), Options(ast_mode=mode, guard=guard, width=width, line=line))
+
+
+def _formatters_line(tools: dict[str, Any]) -> int | None:
+    """The line length of ruff or black, if the project says one that a block can keep to."""
+    for name in ("ruff", "black"):
+        table = tools.get(name)
+        length = table.get("line-length") if isinstance(table, dict) else None
+        if isinstance(length, int) and not isinstance(length, bool) and 40 <= length <= 400:
+            return length
+    return None

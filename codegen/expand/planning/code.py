@@ -20,11 +20,12 @@ from codegen.expand.planning.rendering import render_check
 from codegen.expand.planning.state import MODULE, Planning
 from codegen.expand.reading.parsing import first_line, last_line
 from codegen.expand.reading.scopes import Fresh, bound_in, imported_names, names_in, parameters_of
+from codegen.expand.reading.suites import Suite
 
 
-def code_of(planning: Planning, check: Check, unit: str, result: str | None = None) -> str:
+def code_of(planning: Planning, check: Check, suite: Suite, result: str | None = None) -> str:
     """The check's code at zero indentation; what it imports is noted. Raises SiteError."""
-    code = render_check(check, planning.tree, planning.scope_of(check.place).fresh, unit, planning.options, result)
+    code = render_check(check, planning.tree, planning.scope_of(check.place).fresh, suite, planning.options, result)
     _judge(planning, check, code)
     for statement in check.imports:
         planning.plan.imports.setdefault(statement, []).append(check)
@@ -39,7 +40,7 @@ def code_of(planning: Planning, check: Check, unit: str, result: str | None = No
             f"{check.item.id} takes {len(code.splitlines())} lines here; a pattern may have {MAX_INLINE_LINES}",
             "Run `codegen expand --extract`, which makes a function of it.",
         )
-    return extract_function(planning, check, name, code, unit)
+    return extract_function(planning, check, name, code, suite.unit)
 
 
 def _judge(planning: Planning, check: Check, code: str) -> None:

@@ -150,7 +150,7 @@ def _here(planning: Planning, opener: Opener, checks: list[Check]) -> None:
     place = checks[0].place
     for check in checks:
         require_names(check, place.suite, place.after)
-    code = "".join(code_of(planning, check, place.suite.unit) for check in checks)
+    code = "".join(code_of(planning, check, place.suite) for check in checks)
     _warn_of_dynamic(planning, opener, place, code)
     key = (place.clause, place.after) if place.clause else ("own", opener.line)
     planning.add(key, place.after, place.suite, code, checks, ENTRY if place.clause else HERE)
@@ -163,7 +163,7 @@ def _entry(planning: Planning, opener: Opener, checks: list[Check]) -> None:
     suite, after = planning.entry_of(checks)
     for check in checks:
         require_names(check, suite, after, " at the entry")
-    code = "".join(code_of(planning, check, suite.unit) for check in checks)
+    code = "".join(code_of(planning, check, suite) for check in checks)
     _warn_of_dynamic(planning, opener, place, code)
     if place.head and not place.speaks_of:
         planning.add(("own", opener.line), place.after, place.suite, code, checks, HERE)

@@ -13,13 +13,27 @@ from codegen.expand.meaning.types import scope_at
 from codegen.expand.model import Options, SiteError
 from codegen.expand.planning.planned import HOLE_NAME
 from codegen.expand.reading.scopes import Fresh, captured_names, free_names, shadowed
+from codegen.expand.reading.suites import Suite
 from codegen.patterns import RenderError, Site, render
 from codegen.patterns.claims import replace_names
 
 _PLAIN_VALUE = (ast.Name,)
 
 
-def render_check(check: Check, tree: ast.Module, fresh: Fresh, unit: str, options: Options, result: str | None) -> str:
+_NARROWEST = 40
+
+
+def _room(suite: Suite, options: Options, optional: bool) -> int:
+    """Columns for a line of the block before its message is split. An optional value is checked one level deeper."""
+    if options.line is None:
+        return options.width
+    margin = suite.indent + suite.unit if optional else suite.indent
+    return max(options.line - len(margin.expandtabs()), _NARROWEST)
+
+
+def render_check(
+    check: Check, tree: ast.Module, fresh: Fresh, suite: Suite, options: Options, result: str | None
+) -> str:
     """Code of a check at zero indentation. `result` names the returned value at a return. Raises SiteError."""
     bound, target, label = check.bound, check.target, ""
     words = {RESULT: result} if check.uses_result and result else {}
@@ -44,7 +58,7 @@ def render_check(check: Check, tree: ast.Module, fresh: Fresh, unit: str, option
         function=(check.place.speaks_of or check.place.suite).function_name,
         each=target.each if target else "none",
         result=result if check.uses_result else None,
-        indent_unit=unit,
+        indent_unit=suite.unit,
         fresh=fresh.fork(),
         expression=bound.target if check.pattern.target == "expression" else None,
         note=check.note,
@@ -52,14 +66,14 @@ def render_check(check: Check, tree: ast.Module, fresh: Fresh, unit: str, option
         body=HOLE_NAME if check.placement == "wrap" else "",
         guarded=_guarded(check, options),
         ast_mode=options.ast_mode,
-        width=options.width,
+        width=_room(suite, options, target is not None and target.optional),
     )
     try:
         code = render(check.pattern, bound, site)
     except RenderError as error:
         raise SiteError("pattern-defect", str(error).splitlines()[0], f"Correct {check.pattern.path}.") from error
     if target is not None and target.optional and (target.each != "none" or not _judges_none(code, source or "")):
-        inner = "".join(f"{unit}{line}\n" for line in code.splitlines())
+        inner = "".join(f"{suite.unit}{line}\n" for line in code.splitlines())
         code = f"if {source} is not None:\n{inner}"
     _no_shadow(check, tree)
     return code

@@ -68,10 +68,10 @@ def _at_return(planning: Planning, scope: Scope, leaving: Exit) -> None:
     # speak of.
     plain = _usable_value(scope, statement.value)
     if plain is not None:
-        _add(planning, scope, after, suite, _code(planning, scope, suite.unit, plain), None)
+        _add(planning, scope, after, suite, _code(planning, scope, suite, plain), None)
         return
     name = _result_name(scope)
-    code = _code(planning, scope, suite.unit, name)
+    code = _code(planning, scope, suite, name)
     if statement.value is None:
         _add(planning, scope, after, suite, f"{name} = None\n{code}", None)
     else:
@@ -96,9 +96,9 @@ def _at_end(planning: Planning, scope: Scope, body: Suite) -> None:
     _require(planning, scope, body, after, " where the body ends")
     if any(check.uses_result for check in scope.on_return):
         name = _result_name(scope)
-        _add(planning, scope, after, body, f"{name} = None\n{_code(planning, scope, body.unit, name)}", None)
+        _add(planning, scope, after, body, f"{name} = None\n{_code(planning, scope, body, name)}", None)
     else:
-        _add(planning, scope, after, body, _code(planning, scope, body.unit, "None"), None)
+        _add(planning, scope, after, body, _code(planning, scope, body, "None"), None)
 
 
 def _require(planning: Planning, scope: Scope, suite: Suite, after: int, where: str) -> None:
@@ -116,8 +116,8 @@ def _result_name(scope: Scope) -> str:
     return scope.result
 
 
-def _code(planning: Planning, scope: Scope, unit: str, name: str) -> str:
-    return "".join(code_of(planning, check, unit, name) for check in scope.on_return)
+def _code(planning: Planning, scope: Scope, suite: Suite, name: str) -> str:
+    return "".join(code_of(planning, check, suite, name) for check in scope.on_return)
 
 
 def _add(planning: Planning, scope: Scope, after: int, suite: Suite, code: str, statement: ast.Return | None) -> None:

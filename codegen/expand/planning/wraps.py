@@ -30,7 +30,7 @@ def plan_wrap(planning: Planning, opener: Opener, check: Check) -> None:
     planning.unmarked(below, "that statement")
     refuse_yield_inside(below, id_)
     require_names(check, place.suite, first_line(below) - 1)
-    code = code_of(planning, check, place.suite.unit)
+    code = code_of(planning, check, place.suite)
     tree = ast.parse(code)
     hole = next((node for node in ast.walk(tree) if _is_hole(node)), None)
     if hole is None:

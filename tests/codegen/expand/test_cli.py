@@ -14,6 +14,7 @@ import yaml
 
 from codegen.cli import main
 from codegen.expand.driver import cache
+from codegen.expand.driver.settings import read_settings
 
 TEXT = "def take(x: int):\n    # VAL: VAL_POSITIVE\n    return x\n"
 DOCUMENT = """\
@@ -164,6 +165,47 @@ def test_wrong_settings_are_named(project: Path, capsys: pytest.CaptureFixture[s
     (project / "pyproject.toml").write_text(f"[tool.codegen]\n{line}\n")
     status, _, err = run(capsys, "pkg")
     assert status == 2 and message in err
+
+
+LONG = """
+class Store:
+    async def put(self, count: int, limit: int | None = None) -> None:
+        if count:
+            # VAL: VAL_POSITIVE(count) - {note}
+            # VAL: VAL_POSITIVE(limit) - {note}
+            print(count)
+"""
+
+
+@pytest.mark.parametrize("tool", ["ruff", "black"])
+@pytest.mark.parametrize("length", [72, 88, 120, 160])
+def test_a_message_is_split_only_where_the_projects_line_is_too_short(
+    project: Path, capsys: pytest.CaptureFixture[str], tool: str, length: int
+) -> None:
+    path = project / "pkg" / "long.py"
+    (project / "pyproject.toml").write_text(f"[tool.{tool}]\nline-length = {length}\n")
+    whole = set()
+    for words in range(1, 16):
+        path.write_text(LONG.format(note=" ".join(["word"] * words)))
+        assert run(capsys, str(path))[0] == 0
+        generated = [line for line in path.read_text().splitlines() if "#" not in line]
+        assert max(map(len, generated)) <= length
+        whole |= {len(line) for line in generated if line.lstrip().startswith("raise ValueError(f")}
+    assert not whole or max(whole) > length - len(" word") - 1
+
+
+def test_another_line_length_makes_no_block_stale(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = project / "pkg" / "long.py"
+    path.write_text(LONG.format(note="a note of some length for this"))
+    run(capsys, str(path))
+    (project / "pyproject.toml").write_text("[tool.ruff]\nline-length = 140\n")
+    assert run(capsys, "--check", str(path))[0] == 0
+
+
+def test_a_width_of_its_own_goes_before_the_formatters(project: Path) -> None:
+    (project / "pyproject.toml").write_text("[tool.codegen]\nwidth = 60\n[tool.ruff]\nline-length = 140\n")
+    options = read_settings(project).options
+    assert (options.width, options.line) == (60, None)
 
 
 def test_a_warm_check_knows_clean_files_by_their_content(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
