@@ -189,7 +189,7 @@ def _import_roll(args: argparse.Namespace) -> int:
     except BadFile as error:
         raise _Refused(str(error)) from None
     if args.out is not None:
-        if args.out.exists():
+        if args.out.exists():  # unmanaged: says which option helps
             raise _Refused(f"{args.out} exists: choose another file with --out, or remove it")
         args.out.write_text(imported.text(args.file.name), encoding="utf-8")
     if args.json:

@@ -57,14 +57,14 @@ def devices_of(value: Any, where: str) -> tuple[int, ...]:
         return ()
     if isinstance(value, list) and all(isinstance(item, int) for item in value):
         return tuple(value)
-    if not isinstance(value, str):
+    if not isinstance(value, str):  # unmanaged: refuses a file, not a call
         raise BadFile(f"{where} = {value!r:.60}: is no list of devices; write list(range(0, 8))")
     try:
         found = _devices(ast.parse(value.strip(), mode="eval").body)
     except (SyntaxError, _NotUnderstood) as error:
         raise BadFile(f"{where} = {value!r:.60}: only lists, range() and + are understood ({error})") from error
     repeated = sorted({device for device in found if found.count(device) > 1})
-    if repeated:
+    if repeated:  # unmanaged: refuses a file, not a call
         raise BadFile(f"{where} = {value!r:.60}: names devices twice: {repeated}")
     return tuple(found)
 
@@ -85,7 +85,7 @@ def _devices(node: ast.expr) -> list[int]:
             return _devices(inner)
         case ast.Call(func=ast.Name("range"), args=bounds, keywords=[]) if 1 <= len(bounds) <= 3:
             numbers = range(*map(_number, bounds))
-            if len(numbers) > _LARGEST:
+            if len(numbers) > _LARGEST:  # unmanaged: refuses a file, not a call
                 raise _NotUnderstood(f"{len(numbers)} devices")
             return list(numbers)
     raise _NotUnderstood(ast.unparse(node))
@@ -99,7 +99,7 @@ def _number(node: ast.expr) -> int:
 
 def _with_defaults(path: Path, seen: set[Path], absent: list[str]) -> dict[str, Any]:
     """The file on top of those that its `defaults` name; those that are not there are added to `absent`."""
-    if path.resolve() in seen:
+    if path.resolve() in seen:  # unmanaged: refuses a file, not a call
         raise BadFile(f"{path}: its defaults lead back to it")
     data = _load(path)
     below: dict[str, Any] = {}
@@ -122,7 +122,7 @@ def _load(path: Path) -> dict[str, Any]:
         raise BadFile(f"{path}: cannot be read: {error}") from error
     if data is None:
         return {}
-    if not isinstance(data, dict):
+    if not isinstance(data, dict):  # unmanaged: refuses a file, not a call
         raise BadFile(f"{path}: is no mapping of keys")
     return data
 
@@ -154,11 +154,11 @@ def _look_up(name: str, root: Mapping[str, Any], chain: tuple[str, ...], as_writ
         return os.environ.get(variable.strip(), default)
     if ":" in name:
         return as_written
-    if name in chain:
+    if name in chain:  # unmanaged: refuses a file, not a call
         raise BadFile(f"${{{name}}} leads back to itself: {' → '.join((*chain, name))}")
     found: Any = root
     for part in name.split("."):
-        if not isinstance(found, Mapping) or part not in found:
+        if not isinstance(found, Mapping) or part not in found:  # unmanaged: refuses a file, not a call
             raise BadFile(f"${{{name}}} is named and nowhere given")
         found = found[part]
     return _resolved(found, root, (*chain, name))
