@@ -23,7 +23,7 @@ from codegen.workflow.brief import brief, stale_briefs
 from codegen.workflow.claims import claim_message, steps_of, unclaimed
 from codegen.workflow.commit import Committed, commit_fix, commit_part, commit_step, steps_of_changes
 from codegen.workflow.config import load_config
-from codegen.workflow.failure import diagnose, recorded_failure
+from codegen.workflow.failure import diagnose, opened, recorded_failure
 from codegen.workflow.gaps import open_gap, withdrawn
 from codegen.workflow.git import Git, GitError
 from codegen.workflow.ledger import NotReady, adopted, finished, started, with_commits, with_field
@@ -230,9 +230,12 @@ def fail_step(args: argparse.Namespace) -> int:
     if args.kind is None or not (args.reason or "").strip():
         raise UsageError("step fail: give --kind and --reason, or --withdraw TEXT for a gap that is none")
     failure = diagnose(target, args.kind, args.method)
+    git = Git(target.root)
     update_document(
         target.document.path,
-        lambda document: recorded_failure(document, args.number, args.method, failure, args.reason),
+        lambda document: recorded_failure(
+            opened(target, git, document), args.number, args.method, failure, args.reason
+        ),
         f"step fail {args.number}",
     )
     if args.json:
@@ -291,7 +294,7 @@ def _commit_fix(args: argparse.Namespace) -> int:
                 raise UsageError(f"Step {number} is not reviewed as it is now; {how}, or give --no-review")
         sealed = targets[0].document
         for target in targets:
-            result = verify(target, _say)
+            result = verify(target, _say, together=targets)
             print(render(result.findings), end="")
             if not result.passed:
                 _say(f"Step {target.step.number} does not verify; nothing is committed")

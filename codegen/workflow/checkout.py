@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from codegen.workflow.git import Git, GitError
+from codegen.workflow.records import whole_step
 from codegen.workflow.target import Target, belongs
 
 _LEFT_OUT = ("__pycache__", ".git", ".codegen_cache", "*.pyc")
@@ -25,8 +26,9 @@ _AUTHOR = {
 
 
 @contextlib.contextmanager
-def checkout(target: Target) -> Iterator[Path]:
-    """The project's folder as the step's commit, after those of the steps it builds on, would leave it.
+def checkout(target: Target, together: Sequence[Target] = ()) -> Iterator[Path]:
+    """The project's folder as the step's commit, after those of the steps it builds on, would leave it; a correction
+    is one commit of the steps `together`.
 
     Without a repository all files are copied, but for bytecode and environments.
     """
@@ -40,7 +42,7 @@ def checkout(target: Target) -> Iterator[Path]:
             shutil.copytree(target.root, top, symlinks=True, ignore=_left_out)
             yield top
             return
-        commit = _commit(git, folder, _patterns(target))
+        commit = _commit(git, folder, [pattern for each in (target, *together) for pattern in _patterns(each)])
         _check_out(git, folder, top, commit)
         yield top / git.prefix()
 
@@ -54,7 +56,8 @@ def _patterns(target: Target) -> list[str]:
             if number in steps and number not in found:
                 found.add(number)
                 todo.append(number)
-    files = [path for number in sorted(found) for path in steps[number].files]
+    parts = [whole_step(target.root, target.document, steps[number]) for number in sorted(found)]
+    files = [path for part in parts for path in part.files]
     return [*files, *target.own_paths]
 
 

@@ -17,7 +17,7 @@ from codegen.document.review import unapproved
 from codegen.document.staleness import effective_status
 from codegen.document.store import document_lock, write_document
 from codegen.document.store import replace_file as write_file
-from codegen.workflow.audit import other_rows
+from codegen.workflow.audit import other_rows, same_rows
 from codegen.workflow.gaps import open_gap
 from codegen.workflow.git import Change, Git
 from codegen.workflow.ledger import PROVEN, came_before, method_key, reviewed_items, with_commits
@@ -76,10 +76,13 @@ def _commit(targets: list[Target], git: Git, fix: str, review: bool, allow_dirty
         old_text = targets[0].document.text
         new_text = _with_known_commits(targets, git)
         said = message(targets, reviewer, dirty, fix)
-        finishing = not fix and not targets[0].step.folded
-        if finishing:
-            new_text = finished_step(parse_document(new_text, path), targets[0].step.number)
-        with _put_back(path, old_text, new_text, targets[0], record=finishing):
+        finishing = [target for target in targets if not target.step.folded]
+        for target in finishing:
+            new_text = finished_step(parse_document(new_text, path), target.step.number)
+        if not fix:
+            _refuse_out_of_order(targets[0], others)
+            _refuse_again(targets[0], git, parse_document(new_text, path))
+        with _put_back(path, old_text, new_text, finishing):
             own = [pattern for target in targets for pattern in target.own_paths]
             paths = [change.path for change in git.changes() if belongs(change.path, own)]
             _refuse_nothing(targets, paths, fix)
@@ -88,22 +91,23 @@ def _commit(targets: list[Target], git: Git, fix: str, review: bool, allow_dirty
 
 
 @contextlib.contextmanager
-def _put_back(path: Path, old: str, new: str, target: Target, record: bool) -> Iterator[None]:
-    """Write the document, and for a step that is finished its record; on an error both are as they were."""
-    file = target.root / target.brief_path
-    before = file.read_bytes() if file.is_file() else None
+def _put_back(path: Path, old: str, new: str, finishing: Sequence[Target]) -> Iterator[None]:
+    """Write the document, and the records of the steps that it finishes; on an error all are as they were."""
+    files = {target.root / target.brief_path: target for target in finishing}
+    before = {file: file.read_bytes() if file.is_file() else None for file in files}
     write_document(path, new, old)
     try:
-        if record:
+        for file, target in files.items():
             file.parent.mkdir(parents=True, exist_ok=True)
             write_file(file, record_text(target.document, target.step).encode("utf-8"))
         yield
     except UsageError:
         write_document(path, old, new)
-        if before is not None:
-            write_file(file, before)
-        elif record:
-            file.unlink(missing_ok=True)
+        for file, data in before.items():
+            if data is not None:
+                write_file(file, data)
+            else:
+                file.unlink(missing_ok=True)
         raise
 
 
@@ -210,6 +214,28 @@ def _held_back(target: Target, git: Git, others: Sequence[Target]) -> dict[str, 
         text = reopened(document, other.step.number, before, exact=True)
         document = parse_document(text, document.path)
     return {target.document_path: document.text}
+
+
+def _refuse_out_of_order(target: Target, others: Sequence[Target]) -> None:
+    """A commit must work alone: the steps that this one builds on are in HEAD as they are now."""
+    waiting = [other.step.number for other in others if other.step.number in target.step.depends]
+    if waiting:
+        number = target.step.number
+        names = ", ".join(f"Step {each}" for each in waiting)
+        order = " ".join(map(str, [*waiting, number]))
+        raise NotCommitted(f"Step {number} builds on {names}, not committed yet; run `codegen step commit {order}`")
+
+
+def _refuse_again(target: Target, git: Git, after: Document) -> None:
+    """`after` is the document as it would be committed."""
+    before = _in_head(git, target.document_path, target.document)
+    number = target.step.number
+    old = before.step_by_number.get(number) if before is not None else None
+    if old is not None and same_rows(old, modern(after).step_by_number[number]):
+        raise NotCommitted(
+            f"Step {number} is in HEAD as it is now, so this commit would flip no status; a correction of it is "
+            f"committed with `codegen step commit {number} --fix TEXT`"
+        )
 
 
 def _refuse_nothing(targets: list[Target], paths: list[str], fix: str) -> None:

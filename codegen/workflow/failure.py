@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.document.edit import add_log_row, set_approvals
+from codegen.diagnostics import UsageError
+from codegen.document.edit import add_log_row, find_step, set_approvals
 from codegen.document.model import Document
+from codegen.document.modern import modern
 from codegen.document.parse import parse_document
 from codegen.document.reasons import Reasons
 from codegen.document.review import subjects
 from codegen.plan.graph import dependencies
 from codegen.workflow.gaps import with_gap
+from codegen.workflow.git import Git
 from codegen.workflow.ledger import failed, today
+from codegen.workflow.reopening import reopened
 from codegen.workflow.target import Target
+from codegen.workflow.trail import stacks, step_commits
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ def diagnose(target: Target, kind: str, methods: list[str]) -> Failure:
     """What must be revised for a failure of these methods (of the whole step without any)."""
     number = target.step.number
     if kind == "code-bug":
-        again = f"mend the code, then `codegen step verify {number}`"
+        again = f"correct the code, then `codegen step verify {number}`"
         return Failure(kind, (), (), (), again)
     chosen = _entries(target, methods)
     revise = list(chosen)
@@ -53,6 +58,28 @@ def diagnose(target: Target, kind: str, methods: list[str]) -> Failure:
     )
     then = "revise Section 5, `codegen review next`, `codegen plan`" if kind == "design-gap" else "correct Section 5"
     return Failure(kind, tuple(revise), dependents, stale, f"{then}, then `codegen step start {number}`")
+
+
+def opened(target: Target, git: Git, document: Document) -> Document:
+    """The document with the step open, as it was before its commit folded it; one that is open stays as it is.
+
+    UsageError: no commit of the step is in this branch, so that nobody knows what it was.
+    """
+    number = target.step.number
+    if not find_step(document, number).folded:
+        return document
+    stack = stacks(step_commits(git, target.document_path)).get(number, []) if git.head() else []
+    for commit in reversed(stack):
+        parent = git.parent(commit.claims or commit.id)
+        text = git.show(parent, target.document_path) if parent else None
+        before = modern(parse_document(text, document.path)) if text is not None else None
+        old = before.step_by_number.get(number) if before is not None else None
+        if old is not None and not old.folded:
+            return parse_document(reopened(document, number, before), document.path)
+    raise UsageError(
+        f"Step {number} is finished and no commit of it is in this branch, so it cannot be opened again; correct it with "
+        f"`codegen step commit {number} --fix TEXT`, or open its entries with `codegen unfold` and plan them"
+    )
 
 
 def recorded_failure(document: Document, number: int, methods: list[str], failure: Failure, reason: str) -> str:

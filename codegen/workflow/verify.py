@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,11 +40,13 @@ class Verification:
         return self.proof.runs if self.proof else ()
 
 
-def verify(target: Target, say: Callable[[str], None], project: Path | None = None) -> Verification:
+def verify(
+    target: Target, say: Callable[[str], None], project: Path | None = None, together: Sequence[Target] = ()
+) -> Verification:
     """Run all checks of a step; tests only when the cheaper checks pass, their output going through `say`.
 
     The tests run in a fresh checkout of what would be committed, by the interpreter of the project, which lies in
-    `project` where that is not the folder that is judged.
+    `project` where that is not the folder that is judged. What is committed `together` is there together.
     """
     findings = check(target)
     if any(finding.severity == "error" for finding in findings):
@@ -54,7 +56,7 @@ def verify(target: Target, say: Callable[[str], None], project: Path | None = No
     commands = test_commands(target)
     if not commands:
         return Verification((*findings, *unclear, _no_command(target, functions)))
-    with checkout(target) as folder:
+    with checkout(target, together) as folder:
         question = Question(
             project or target.root,
             folder,

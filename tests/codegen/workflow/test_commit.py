@@ -144,7 +144,7 @@ def test_a_hook_that_refuses_leaves_document_and_index_as_they_were(pantry: Pant
 
 def test_a_step_is_not_committed_twice(pantry: Pantry) -> None:
     complete(pantry, 1)
-    with pytest.raises(NotCommitted, match="is as in HEAD"):
+    with pytest.raises(NotCommitted, match="is in HEAD as it is now"):
         commit_step(pantry.target(1), pantry.git, review=False)
 
 

@@ -179,6 +179,67 @@ def test_steps_that_are_done_in_one_worktree_are_committed_in_order(here: Pantry
     assert main(["step", "log", "--check", "--strict"]) == 0
 
 
+def test_a_step_is_not_committed_before_what_it_builds_on(here: Pantry, capsys: Output) -> None:
+    set_first(here)
+    for number in (1, 2):
+        implement(here, number)
+        assert main(["step", "done", str(number)]) == 0
+    head = here.git.head()
+    assert main(["step", "commit", "2", "--no-review"]) == 2
+    assert "Step 2 builds on Step 1, not committed yet; run `codegen step commit 1 2`" in capsys.readouterr().err
+    assert here.git.head() == head
+    assert main(["step", "commit", "1", "2", "--no-review"]) == 0
+
+
+def test_a_correction_of_two_steps_is_proven_with_the_changes_of_both(here: Pantry) -> None:
+    set_first(here)
+    complete(here, 1, 2, 3)
+    for path, old, new in (
+        ("pantry/shelf.py", "def weight", "def total"),
+        ("pantry/report.py", "shelf.weight", "shelf.total"),
+        ("tests/test_shelf.py", ".weight()", ".total()"),
+    ):
+        here.change(path, old, new)
+    assert main(["rename", "pantry.shelf.Shelf.weight", "pantry.shelf.Shelf.total", "--no-code"]) == 0
+    assert main(["step", "commit", "--fix", "A shelf has a total", "--no-review"]) == 0
+    assert here.git.run("log", "-1", "--format=%s").strip() == "Step 2, 3: A shelf has a total"
+    assert main(["step", "log", "--check", "--strict"]) == 0
+    assert here.git.changes() == []
+
+
+@pytest.mark.parametrize("kind", ["code-bug", "doc-error", "design-gap"])
+def test_a_finished_step_that_fails_is_open_again_and_its_gap_binds(here: Pantry, capsys: Output, kind: str) -> None:
+    set_first(here)
+    complete(here, 1)
+    assert main(["step", "fail", "1", "--kind", kind, "--reason", "grams are too coarse"]) == 0
+    assert here.statuses()[1] == "FAILED"
+    assert {method.status for method in here.document.step_by_number[1].methods} == {"FAILED"}
+    update_document(here.root / DOC, lambda document: started(document, 1, True))
+    if kind == "design-gap":
+        assert main(["step", "done", "1"]) == 2
+        assert main(["step", "commit", "1", "--fix", "x", "--no-review"]) == 2
+        assert "a design gap is open since" in capsys.readouterr().err
+        assert main(["step", "fail", "1", "--withdraw", "a scale shows grams"]) == 0
+    assert main(["step", "done", "1"]) == 0
+    assert main(["step", "commit", "1", "--no-review"]) == 2
+    assert "this commit would flip no status" in capsys.readouterr().err
+    assert main(["step", "commit", "1", "--fix", "grams are fine", "--no-review"]) == 0
+    assert here.git.changes() == []
+    assert here.document.step_by_number[1].folded
+    assert main(["step", "log", "--check", "--strict"]) == 0
+    assert main(["step", "brief", "--check"]) == 0
+
+
+def test_a_finished_step_whose_commit_is_not_here_cannot_be_opened_again(here: Pantry, capsys: Output) -> None:
+    complete(here, 1)
+    here.git.run("checkout", "--quiet", "--orphan", "new")
+    here.commit_all("All at once")
+    before = (here.root / DOC).read_text()
+    assert main(["step", "fail", "1", "--kind", "code-bug", "--reason", "x"]) == 2
+    assert "no commit of it is in this branch" in capsys.readouterr().err
+    assert (here.root / DOC).read_text() == before
+
+
 def test_a_renamed_parameter_of_a_done_name_is_one_command_after_the_edit(here: Pantry) -> None:
     complete(here, 1)
     set_first(here)
