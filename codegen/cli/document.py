@@ -16,11 +16,12 @@ from codegen.document.lint.fixes import fix
 from codegen.document.lint.project import check_project
 from codegen.document.locate import document_paths, project_root
 from codegen.document.model import Document
-from codegen.document.parse import read_document
+from codegen.document.parse import parse_document, read_document
 from codegen.document.project import Project, project_of
 from codegen.document.references import References
 from codegen.document.store import write_document
-from codegen.document.versions import merge_sides
+from codegen.document.threeway import merged
+from codegen.document.versions import conflict_stages, merge_sides
 
 
 def register(subparsers: argparse._SubParsersAction) -> None:
@@ -125,8 +126,16 @@ def _names(finding: Finding, judged: list[Document]) -> bool:
 
 
 def _fixed(document: Document) -> Document:
-    """The document repaired; only one with doubled numbers needs to know what was merged."""
-    doubled = any(each.code in ("DOC004", "DOC010", "REV003") for each in lint(document))
+    """The document repaired; only one with doubled numbers needs to know what was merged.
+
+    One with git's conflict marks is merged again from what git has of both branches, by its parts.
+    """
+    found = lint(document)
+    stages = conflict_stages(document.path) if any(each.code == "DOC015" for each in found) else []
+    if stages:
+        document = parse_document(merged(*stages), document.path)
+        return fix(document, stages[1:]) if not any(each.code == "DOC015" for each in lint(document)) else document
+    doubled = any(each.code in ("DOC004", "DOC010", "REV003") for each in found)
     return fix(document, merge_sides(document.path) if doubled else ())
 
 

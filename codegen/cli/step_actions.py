@@ -13,7 +13,7 @@ from typing import Any
 from codegen.diagnostics import Finding, UsageError, exit_status, render, summary
 from codegen.document.edit import find_step
 from codegen.document.locate import find_document, find_documents, project_root
-from codegen.document.model import Document
+from codegen.document.model import Document, Step
 from codegen.document.parse import parse_document, read_document
 from codegen.document.store import document_lock, replace_file, update_document, write_document
 from codegen.patterns import load_library
@@ -107,14 +107,20 @@ def brief_step(args: argparse.Namespace) -> int:
     if args.all:
         document = read_document(find_document(args.doc, root))
         targets = [Target(root, document, step, load_config(root)) for step in document.steps]
-        return max([0, *(_write_brief(each) for each in targets if each.step.status != "NOT_STARTED")])
+        return max([0, *(_write_brief(each) for each in targets if _has_brief(each.step))])
     if args.number is None:
         raise UsageError("which step? give its number, or --all, or --check")
     target = find_target(args.number, args.doc)
     if args.stdout:
         print(brief(target, load_library(root)).text, end="")
         return 0
+    if target.step.folded:
+        raise UsageError(f"Step {args.number} is finished: {target.brief_path} is its record; --stdout shows the brief")
     return _write_brief(target)
+
+
+def _has_brief(step: Step) -> bool:
+    return step.status != "NOT_STARTED" and not step.folded
 
 
 def scaffold_step(args: argparse.Namespace) -> int:

@@ -71,6 +71,13 @@ def merge_sides(path: Path) -> list[Document]:
     return [parse_document(text, path) for text in texts if text is not None]
 
 
+def conflict_stages(path: Path) -> list[Document]:
+    """What git could not merge: the document that both branches come from, ours and theirs; [] where it is merged."""
+    folder, name = path.resolve().parent, path.name
+    texts = [_git(folder, "show", f":{stage}:./{name}") for stage in (1, 2, 3)]
+    return [parse_document(text, path) for text in texts if text is not None] if None not in texts else []
+
+
 def text_with(path: Path, mark: str) -> list[Document]:
     """The document at the commits that wrote or removed a text such as a digest, oldest first."""
     folder, name = path.resolve().parent, path.name

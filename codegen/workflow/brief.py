@@ -69,7 +69,10 @@ def stale_briefs(targets: list[Target], root: Path, library: Library) -> list[Fi
         path = root / target.brief_path
         known.add(path)
         if target.step.folded:
-            continue  # its record is written once
+            if target.step.commit and not path.is_file():  # a record is written once, by the step's commit
+                message = f"the record of Step {target.step.number} is gone: its files and tests are not known"
+                findings.append(Finding(target.brief_path, 1, 1, "STEP001", message, fix="Take it back from git."))
+            continue
         fix = f"Run `codegen step brief {target.step.number} --doc {target.document.id}`."
         if not path.is_file():
             if target.step.status != "NOT_STARTED" and not came_before(target.step):

@@ -77,8 +77,8 @@ def opened(target: Target, git: Git, document: Document) -> Document:
         if old is not None and not old.folded:
             return parse_document(reopened(document, number, before), document.path)
     raise UsageError(
-        f"Step {number} is finished and no commit of it is in this branch, so it cannot be opened again; correct it with "
-        f"`codegen step commit {number} --fix TEXT`, or open its entries with `codegen unfold` and plan them"
+        f"Step {number} is finished and no commit of it is in this branch, so it cannot be opened again; correct "
+        f"it with `codegen step commit {number} --fix TEXT`, or open its entries with `codegen unfold` and plan them"
     )
 
 

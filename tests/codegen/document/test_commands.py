@@ -76,6 +76,7 @@ def test_from_an_empty_folder_to_a_plan(
 
 def test_init_overwrites_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / ".gitignore").write_text("mine\n.codegen_cache/\n", encoding="utf-8")
+    run(capsys, "init")
     code, out, _ = run(capsys, "init")
     assert code == 0
     assert "made" not in out

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from codegen.cli import main
+from codegen.document.lint import lint
 from codegen.document.store import update_document
+from codegen.workflow.git import GitError
 from codegen.workflow.ledger import started
 from codegen.workflow.strays import FIRST
 from tests.codegen.workflow.conftest import Pantry, complete, implement
@@ -238,6 +240,69 @@ def test_a_finished_step_whose_commit_is_not_here_cannot_be_opened_again(here: P
     assert main(["step", "fail", "1", "--kind", "code-bug", "--reason", "x"]) == 2
     assert "no commit of it is in this branch" in capsys.readouterr().err
     assert (here.root / DOC).read_text() == before
+
+
+def test_the_record_of_a_finished_step_is_never_written_over_and_is_missed(here: Pantry, capsys: Output) -> None:
+    complete(here, 1, 2)
+    record = here.root / "steps/pantry/step_01.md"
+    before = record.read_text()
+    assert main(["step", "brief", "--all"]) == 0
+    assert main(["step", "brief", "1"]) == 2
+    assert "is its record" in capsys.readouterr().err
+    assert record.read_text() == before
+    record.unlink()
+    assert main(["step", "brief", "--check"]) == 1
+    assert "the record of Step 1 is gone" in capsys.readouterr().out
+
+
+def _conflict(pantry: Pantry) -> None:
+    """Two branches that each add a decision, a module, a planned step and rows; git cannot merge them."""
+    for name, title in (("salt", "Salt is weighed apart"), ("spice", "Spices are counted")):
+        pantry.git.run("checkout", "--quiet", "-b", name, "main")
+        path = pantry.root / DOC
+        text = path.read_text()
+        decision = (
+            f"### D-2: {title}\n\n- status: accepted\n- drivers: x\n- options: a; b\n- outcome: {title}\n"
+            f"- consequences: y\n- affects: `pantry.{name}`\n- confirmation: z\n\n"
+        )
+        entry = (
+            f"### 5.4 `pantry.{name}`\n\n#### 5.4.1 `{name}`\n\n{title}.\n\n- deps: `pantry.jar.Jar`\n"
+            f"- decisions: D-2\n- tests: tests/test_{name}.py\n\n"
+            f"```python\ndef {name}(jar: Jar) -> int:\n    ...\n```\n\n"
+        )
+        text = text.replace("## 5. APIs", decision + "## 5. APIs").replace("## 6. Plan", entry + "## 6. Plan")
+        path.write_text(text)
+        assert main(["review", "approve", "D-2", f"pantry.{name}", "--reviewer", name]) == 0
+        assert main(["plan", "--unreviewed"]) == 0
+        pantry.commit_all(f"Design of {name}")
+    with pytest.raises(GitError):
+        pantry.git.run("merge", "--quiet", "salt")
+
+
+def test_what_git_cannot_merge_line_by_line_is_one_command(here: Pantry, capsys: Output) -> None:
+    set_first(here)
+    complete(here, 1)
+    before = {finding.code for finding in lint(here.document)}
+    _conflict(here)
+    assert "<<<<<<<" in (here.root / DOC).read_text()
+    capsys.readouterr()
+    main(["lint", "--fix"])
+    errors = [line.split()[2] for line in capsys.readouterr().out.splitlines() if " error " in line]
+    assert set(errors) <= before
+    document = here.document
+    titles = {decision.title: decision.id for decision in document.decisions}
+    assert (titles["Spices are counted"], titles["Salt is weighed apart"]) == ("D-2", "D-3")
+    assert document.entry_by_name["pantry.spice.spice"].decisions == ("D-2",)
+    assert document.entry_by_name["pantry.salt.salt"].decisions == ("D-3",)
+    assert {step.number: [m.name for m in step.methods] for step in document.steps if step.number > 3} == {
+        4: ["pantry.spice.spice"],
+        5: ["pantry.salt.salt"],
+    }
+    assert here.statuses()[1] == "DONE"
+    log = [row for row in (here.root / DOC).read_text().split("\n") if "review by s" in row]
+    assert len(log) == 2
+    here.commit_all("Both")
+    assert main(["step", "log", "--check", "--strict"]) == 0
 
 
 def test_a_renamed_parameter_of_a_done_name_is_one_command_after_the_edit(here: Pantry) -> None:
