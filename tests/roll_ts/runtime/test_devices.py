@@ -33,7 +33,12 @@ def test_on_cpu_a_rank_gets_its_core_and_no_gpu(config: RunConfig, tmp_path: Pat
     assert trainer_environment("cpu", 1)["CUDA_VISIBLE_DEVICES"] == ""
 
 
-def test_on_cuda_a_rank_sees_its_gpus_only_and_is_not_pinned(tmp_path: Path, config: RunConfig) -> None:
+def test_on_cuda_a_rank_sees_its_gpus_only_and_is_not_pinned(
+    tmp_path: Path, config: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for gpu in range(6):
+        (tmp_path / "gpus" / str(gpu)).mkdir(parents=True)
+    monkeypatch.setattr("roll_ts.config_check._GPUS", tmp_path / "gpus")
     changed = load_config(EXAMPLE, ["layout.device=cuda", "layout.ranks=[[2, 3], [5]]", "layout.train_devices=[5]"])
     assert isinstance(changed, RunConfig)
     engine = engine_config(changed, 0, str(tmp_path))
