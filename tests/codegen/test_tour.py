@@ -125,7 +125,7 @@ def test_from_an_empty_folder_to_a_step_taken_back(shell: Shell) -> None:
     affected = shell.run("codegen impact D-1")
     followers = ("shop.money.Limits", "shop.basket.Basket.total", "shop.receipt.receipt", "Step 1", "Step 4")
     assert all(name in affected for name in followers)
-    shell.replace("design/shop.md", "largest_bill: int = 1_000_000", "largest_bill: int = 50_000")
+    shell.replace("design/shop.md", "largest_bill: int = 1000000", "largest_bill: int = 50000")
     shell.run("codegen bump -m 'Bills up to 500'")
     assert "STALE" in shell.run("codegen status --require done", status=1)
     shell.run("codegen drift", status=1)
