@@ -73,7 +73,7 @@ class Supervised:
             "config": (self.pantry.root / ".git/config").read_bytes(),
             "hooks": sorted(path.name for path in (self.pantry.root / ".git/hooks").iterdir()),
             "document": self.pantry.document.text,
-            "index": git.run("diff", "--cached", "--name-only"),
+            "index": self.pantry.staged(),
         }
 
     def require_clean(self, temporary: Path) -> None:
@@ -85,7 +85,7 @@ class Supervised:
         assert not (self.pantry.root / ".git/worktrees").exists() or not any(
             (self.pantry.root / ".git/worktrees").iterdir()
         )
-        assert git.run("diff", "--cached", "--name-only") == ""
+        assert self.pantry.staged() == []
         assert list(self.pantry.root.rglob("*.lock")) == []
         for path in self.pantry.root.glob("runs/pantry/step_*/*/run.json"):
             record = json.loads(path.read_text())

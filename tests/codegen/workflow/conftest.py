@@ -208,6 +208,10 @@ class Pantry:
     def statuses(self) -> dict[int, str]:
         return {step.number: step.status for step in self.document.steps}
 
+    def staged(self) -> list[str]:
+        """Paths whose index entry is not HEAD's, those of `git add --intent-to-add` too."""
+        return self.git.run("diff", "--cached", "--name-only", "--ita-visible-in-index").splitlines()
+
     def committed(self) -> list[str]:
         """Paths of the last commit."""
         return self.git.touched("HEAD")
