@@ -53,6 +53,19 @@ def test_whole_plans_are_driven_to_commits_one_a_step(supervised: Supervised) ->
     assert [run.outcome for run in read_runs(pantry.root, "pantry")] == ["committed"] * 3
 
 
+def test_a_committed_run_leaves_what_a_step_commit_leaves(supervised: Supervised) -> None:
+    pantry = supervised.pantry
+    run, _ = supervised.run(1, STEP_1, commit=True)
+    target = pantry.target(1)
+    record = (pantry.root / "steps/pantry/step_01.md").read_text()
+    assert run.outcome == "committed" and target.step.folded
+    assert record == pantry.git.show("HEAD", "steps/pantry/step_01.md") and len(record.splitlines()) <= 20
+    assert record.startswith("# Step 1: Jars\n") and "- proof: 1 missed by a test" in record
+    assert all(entry.folded for entry in target.entries)
+    assert pantry.document.record["pantry.jar.fill"].proof == "exit status of `python tests/test_jar.py`"
+    assert pantry.document.record["pantry.jar.fill"].tests.startswith("tests/test_jar.py 0/1/")
+
+
 def test_findings_go_back_to_the_agent_until_they_are_mended(supervised: Supervised) -> None:
     wrong = STEP_1.replace("5) == 5", "5) == 6")
     run, folder = supervised.run(1, f"if number == 1:{indented(wrong)}\nelse:{indented(STEP_1)}")
