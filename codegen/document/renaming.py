@@ -76,7 +76,7 @@ def renamed(document: Document, old: str, new: str, module: str | None = None) -
 
 
 def _check(document: Document, old: str, new: str) -> None:
-    taken = new in known_names(document)
+    taken = new in known_names(document) and not _only_the_row_is_left(document, old, new)
     if not DOTTED.fullmatch(new) or taken:
         raise UsageError(f"{new!r} is {'in the document already' if taken else 'no dotted name'}; give another")
     module = _module_of(document, old)
@@ -85,6 +85,12 @@ def _check(document: Document, old: str, new: str) -> None:
             f"{new}: lies outside of {module.name}; a name is moved by moving its heading or stub, then renaming its "
             "row with `codegen rename`"
         )
+
+
+def _only_the_row_is_left(document: Document, old: str, new: str) -> bool:
+    """Whether Section 5 says `new` already and the record still `old`: somebody renamed the name by hand."""
+    defined = document.entry_by_name
+    return old in document.record and old not in defined and new in defined and new not in document.record
 
 
 def _is_below(name: str, above: str) -> bool:

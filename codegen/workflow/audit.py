@@ -161,8 +161,9 @@ def _document_findings(path: str, document: Document, commits: list[StepCommit])
         commit = standing.get(step.number)
         if step.status == "DONE" and commit is None and not came_before(step):
             message = f"Step {step.number} is DONE and has no commit"
-            how = f"claim --doc {document.id}" if step.folded else f"commit {step.number}"
-            yield Finding(path, line, 1, "STEP024", message, fix=f"Run `codegen step {how}`.")
+            review = f"Run `codegen step review {step.number} --approve`, then `codegen step commit {step.number}`."
+            fix = f"Run `codegen step claim --doc {document.id}`." if step.folded else review
+            yield Finding(path, line, 1, "STEP024", message, fix=fix)
         elif step.commit and commit is not None and not _is(commit, step.commit):
             message = f"Step {step.number}: the Commit cell says {step.commit}, git's trailers say {commit.short}"
             yield Finding(path, line, 1, "STEP025", message, fix="Run `codegen step log --write`.")

@@ -95,7 +95,7 @@ def _method(document: Document, step: Step, method: StepMethod) -> Iterator[Find
         yield finding(document, method.line, "PLAN002", message, f"Write {entry.number}: `codegen lint --fix` does.")
     if is_stale(document, entry, method):
         message = f"`{method.name}` changed after it was done"
-        fix = "Do it again: `codegen plan` schedules it."
+        fix = f"Bring its code to it, then run `codegen step done {step.number}`."
         yield finding(document, method.line, "PLAN009", message, fix)
     if method.status == "DONE" and not method.digest:
         message = f"`{method.name}` is DONE without a digest"
@@ -173,4 +173,5 @@ def _missing(document: Document) -> Iterator[Finding]:
         return
     for entry in unplanned(document):
         message = f"{entry.label} is in no step"
-        yield finding(document, entry.line, "PLAN003", message, "Schedule it with `codegen plan`.")
+        fix = f"Approve it (`codegen review approve {entry.id}`), then run `codegen plan`, which schedules it."
+        yield finding(document, entry.line, "PLAN003", message, fix)

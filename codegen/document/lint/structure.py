@@ -171,7 +171,7 @@ def _history(document: Document) -> Iterator[Finding]:
         yield finding(document, line, "DOC007", message, "Add `## Version history` with a row for this version.")
     elif all(row.version != version for row in document.history):
         message = f"the version is {version}, the last row of the version history {document.history[-1].version}"
-        yield finding(document, line, "DOC007", message, "Raise the version with `codegen bump`.")
+        yield finding(document, line, "DOC007", message, "Write it with `codegen bump -m TEXT`.")
     for todo in document.todos:
         if document.front.status == "done" and not todo.done:
             yield finding(document, todo.line, "DOC016", f"{todo.id} is open and the document is done")
