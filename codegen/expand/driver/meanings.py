@@ -53,6 +53,7 @@ _DENIAL = re.compile(r"\b(not|never|no|cannot|without|neither|nor|\w+n't)\s+(?:\
 _ID = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{3,}[A-Z0-9_]*")
 _JOIN = re.compile(r"\s*(?:\+|&|;|\band\b)\s*(?=[A-Z][A-Z0-9]*_)|\s*,\s*(?=[A-Z][A-Z0-9]*_)")
 _CLAIM = re.compile(r"[\w.\]\[()' ]+?(?:==|!=|<=|>=|<|>|\bis not\b|\bis\b|\bnot in\b|\bin\b)[^,;:]+")
+_SPAN = re.compile(r"(-?\d+)\s*(?:\.{2,3}|\N{HORIZONTAL ELLIPSIS}|\N{EN DASH}|to|-)\s*(-?\d+)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -73,7 +74,9 @@ def _from_ids(tag: str, text: str, library: Library, names: Sequence[str]) -> It
     if not read or read[0] is None:
         return
     known = [each for each in read if each is not None]
-    note = " ".join(rest for _, _, rest in known if rest)
+    # What was written as an argument and cannot be kept is said at least.
+    lost = [arguments for _, arguments, _ in known if _loses(arguments)]
+    note = " ".join([rest for _, _, rest in known if rest] + lost)
     note = re.sub(r"^[-:,.\N{EN DASH}\N{EM DASH}#\s]+", "", note)
     choices = [
         list(_uses(tag, id, arguments, f"{id} {rest}", library, _spoken(text, names))) for id, arguments, rest in known
@@ -167,6 +170,10 @@ def _fitted(pattern: Pattern, arguments: str, spoken: Sequence[str], text: str) 
                 keywords[near[0]] = value
     numbers = _NUMBER.findall(text)
     tries: list[tuple[list[str], dict[str, str]]] = [(positional, keywords)]
+    span = _SPAN.search(arguments)
+    if span is not None and pattern.parameter("min") is not None and pattern.parameter("max") is not None:
+        kept = [each for each in positional if each.isidentifier()] or list(spoken[:1])
+        tries.insert(0, (kept, {**keywords, "min": span[1], "max": span[2]}))
     if pattern.target == "expression":
         tries += [([claim], {}) for claim in _claims(text)] + [([name], {}) for name in spoken]
     else:
@@ -187,17 +194,28 @@ def _fitted(pattern: Pattern, arguments: str, spoken: Sequence[str], text: str) 
             yield f"{pattern.id}({inside})" if inside else pattern.id
 
 
-def _split(arguments: str) -> tuple[list[str], dict[str, str]]:
-    """Arguments cut at the commas outside of brackets; those that are no expression are left out."""
+def _loses(arguments: str) -> bool:
+    """Whether a part of the arguments is no expression, so that no proposal can keep it as it is."""
+    positional, keywords = _split(arguments)
+    return len(_parts(arguments)) != len(positional) + len(keywords)
+
+
+def _parts(arguments: str) -> list[str]:
+    """Arguments cut at the commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for at, character in enumerate(arguments + ","):
         depth += (character in "([{") - (character in ")]}")
         if character == "," and depth <= 0:
             parts.append(arguments[start:at].strip())
             start = at + 1
+    return [part for part in parts if part]
+
+
+def _split(arguments: str) -> tuple[list[str], dict[str, str]]:
+    """Positional arguments and keywords; what is no expression is left out."""
     positional: list[str] = []
     keywords: dict[str, str] = {}
-    for part in parts:
+    for part in _parts(arguments):
         name, equals, value = part.partition("=")
         keyword = bool(equals) and name.strip().isidentifier() and not value.startswith("=")
         try:
@@ -256,6 +274,10 @@ def _from_words(tag: str, text: str, library: Library, names: Sequence[str]) -> 
     meant.sort(key=lambda id: not id.startswith(f"{tag}_"))
     patterns = [pattern for id in meant if (pattern := _pattern(library, id))]
     choices = [list(_fitted(pattern, "", spoken, text)) for pattern in patterns]
+    if any(id.startswith("VAL_") for id in meant):
+        # "n is positive" does not claim that n is true.
+        bare = {f"{id}({name})" for id in meant if id.startswith("AST_") for name in spoken}
+        choices = [[item for item in choice if item not in bare] for choice in choices]
     together = [choice[0] for choice in choices if choice and choice[0].startswith(f"{tag}_")]
     if len(together) > 1 and tag == "VAL":
         yield _annotation(tag, together, text)

@@ -6,6 +6,8 @@ A proposal was tried: in its place it expands without an error. Where nothing fi
 from __future__ import annotations
 
 import ast
+import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +21,11 @@ from codegen.expand.reading.parsing import Function, last_line
 from codegen.expand.reading.scopes import bound_in, parameters_of
 from codegen.expand.reading.source import ending, read_source
 from codegen.patterns import Library
+
+_UNKNOWN = frozenset({"bad-annotation", "unexpandable", "unknown-pattern", "wrong-tag"})
+"""Findings of what the grammar or the library does not know. Any other is about a check that was surely meant."""
+
+_UNDEFINED = re.compile(r": ([A-Za-z_]\w*) is not defined")
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ def suggest(path: str, data: bytes, library: Library, marks: Marks, options: Opt
         wrong = [f for f in done.report.findings if first <= f.line <= last and _matters(f)]
         if wrong:
             found.append(_propose(path, done.reading, opener, wrong[0], library, marks, options))
-    return found
+    return [each for each in found if each is not None]
 
 
 def accept(data: bytes, suggestions: Sequence[Suggestion]) -> bytes:
@@ -79,7 +86,7 @@ def _lines(reading: Reading, opener: Opener) -> tuple[int, int]:
 
 def _propose(
     path: str, reading: Reading, opener: Opener, wrong: Finding, library: Library, marks: Marks, options: Options
-) -> Suggestion:
+) -> Suggestion | None:
     first, last = _lines(reading, opener)
     said = _said(reading, opener)
     names = _names(reading, opener)
@@ -89,11 +96,22 @@ def _propose(
             path, first, last, opener.comment.column, f"# {opener.tag}: {said}", new, wrong.message, expands
         )
 
-    for text in candidates(opener.tag, said, library, names):
+    for text in (*_respelled(opener.tag, said, wrong, names), *candidates(opener.tag, said, library, names)):
         proposal = made(f"# {text}", True)
         if _expands(path, reading, proposal, library, marks, options):
             return proposal
+    if wrong.code not in _UNKNOWN:
+        return None  # A plain comment would lose the check; the finding says what is wrong with it.
     return made(f"# note: {said}" if said else "# note: empty", False)
+
+
+def _respelled(tag: str, said: str, wrong: Finding, names: Sequence[str]) -> list[str]:
+    """The annotation with the nearest name in place of one that is not defined."""
+    found = _UNDEFINED.search(wrong.message) if wrong.code == "unresolved-name" else None
+    if found is None:
+        return []
+    near = difflib.get_close_matches(found[1], names, n=2, cutoff=0.7)
+    return [f"{tag}: " + re.sub(rf"(?<![\w.]){re.escape(found[1])}(?!\w)", name, said) for name in near]
 
 
 def _expands(

@@ -19,7 +19,7 @@ from codegen.expand.reading.parsing import Function, first_line, last_line, own_
 from codegen.patterns.guard import unguarded
 
 _PERCENT = re.compile(r"%[-+ #0]*[\d.]*[a-zA-Z]")
-_WORDS = frozenset({"len", "any", "all", "set", "bool"})
+_WORDS = frozenset({"len", "any", "all", "set", "bool", "range"})
 _BRACES = re.compile(r"\{[^{}]*\}")
 
 

@@ -25,6 +25,11 @@ _OPERATIONS = {
     "__len__": ("len",), "__bool__": ("bool",), "__hash__": ("hash",), "__iter__": ("iter", "list", "set", "sorted"),
     "__repr__": ("repr", "str"), "__str__": ("str",), "__int__": ("int",), "__float__": ("float",),
 }  # fmt: skip
+_COMPARING: dict[str, tuple[type[ast.cmpop], ...]] = {
+    "__eq__": (ast.Eq, ast.NotEq), "__ne__": (ast.NotEq,), "__lt__": (ast.Lt, ast.Gt), "__gt__": (ast.Gt, ast.Lt),
+    "__le__": (ast.LtE, ast.GtE), "__ge__": (ast.GtE, ast.LtE),
+}  # fmt: skip
+"""The operators that run a method: with the object on the right, the reflected one."""
 
 
 def refuse_used_up(code: str, id: str, scope: Scope) -> None:
@@ -78,8 +83,12 @@ def _harmless(node: ast.AST) -> Iterator[int]:
 
 def refuse_recursion(texts: list[str], function: Function | None, suite: Suite, scope: Scope, id: str) -> None:
     """Refuse a claim that runs the function it belongs to, which runs the claim again. Raises SiteError."""
-    # Only a text that names the function, or reads `self`, can come back to it.
-    if function is None or not any(function.name in text or "." in text or "(" in text for text in texts):
+    # Only a text that names the function, or reads `self`, can come back to it; an operator does not name its method.
+    if function is None:
+        return
+    if not function.name.startswith("__") and not any(
+        function.name in text or "." in text or "(" in text for text in texts
+    ):
         return
     first = [*function.args.posonlyargs, *function.args.args][:1]
     own = first[0].arg if first else ""
@@ -93,6 +102,7 @@ def refuse_recursion(texts: list[str], function: Function | None, suite: Suite, 
                 if method
                 else isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function.name
             ) or (isinstance(node, ast.Call) and last_word(node.func) in operations and _is_name(node.args[:1], own))
+            again = again or (method and _operates(node, function.name, own))
             through = "" if again or shape is None else _through(node, own, function, shape.methods)
             if again or through:
                 by = f" through {through}" if through else ""
@@ -101,6 +111,30 @@ def refuse_recursion(texts: list[str], function: Function | None, suite: Suite, 
                     f"{id}: the claim `{text}` runs {function.name}{by}, whose check would run it again, without end",
                     "Claim something of the values that it reads.",
                 )
+
+
+def _operates(node: ast.AST, method: str, own: str) -> bool:
+    """Whether an operator in a claim runs the method of the object itself."""
+    if isinstance(node, ast.Compare):
+        operands = [node.left, *node.comparators]
+        for left, op, right in zip(operands, node.ops, operands[1:], strict=False):
+            if isinstance(op, ast.In | ast.NotIn):
+                if method == "__contains__" and _is_name([right], own):
+                    return True
+            elif type(op) in _COMPARING.get(method, ()) and (_is_name([left], own) or _is_name([right], own)):
+                return True
+    if method not in ("__bool__", "__len__"):
+        return False
+    judged: list[ast.expr] = []
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        judged = [node.operand]
+    elif isinstance(node, ast.BoolOp):
+        judged = node.values
+    elif isinstance(node, ast.IfExp):
+        judged = [node.test]
+    elif isinstance(node, ast.Expression):
+        judged = [node.body]
+    return any(_is_name([each], own) for each in judged)
 
 
 def _is_name(nodes: list[ast.expr], name: str) -> bool:

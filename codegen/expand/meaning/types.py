@@ -17,7 +17,19 @@ from codegen.expand.reading.scopes import bound_in, parameters_of
 from codegen.expand.reading.suites import Suite
 
 TRANSPARENT = frozenset({"Annotated", "Final", "ClassVar", "Required", "NotRequired"})
-ONE_PASS = frozenset(["Iterable", "Iterator", "Generator", "AsyncIterable", "AsyncIterator", "AsyncGenerator"])
+ONE_PASS = frozenset(
+    [
+        "Iterable",
+        "Iterator",
+        "Generator",
+        "AsyncIterable",
+        "AsyncIterator",
+        "AsyncGenerator",
+        "IO",
+        "TextIO",
+        "BinaryIO",
+    ]
+)
 AWAITABLE = frozenset({"Awaitable", "Coroutine", "Future", "Task"})
 IMMUTABLE = frozenset(
     {"int", "float", "complex", "bool", "str", "bytes", "frozenset", "range", "NoneType", "Decimal", "Fraction", "Path"}
@@ -35,7 +47,7 @@ _RESULTS = {
     "ascii": "str", "hex": "str", "bin": "str", "oct": "str", "format": "str", "isinstance": "bool",
     "issubclass": "bool", "callable": "bool", "hasattr": "bool", "any": "bool", "all": "bool", "range": "range",
     "iter": "Iterator", "map": "Iterator", "filter": "Iterator", "zip": "Iterator", "enumerate": "Iterator",
-    "reversed": "Iterator", "open": "Iterator", "input": "str",
+    "reversed": "Iterator", "open": "IO", "input": "str",
 }  # fmt: skip
 _STANDARD = {
     "time.time": "float", "time.monotonic": "float", "time.perf_counter": "float", "time.process_time": "float",
@@ -43,7 +55,8 @@ _STANDARD = {
     "os.getcwd": "str", "os.path.join": "str", "random.random": "float", "random.uniform": "float",
     "random.randint": "int", "math.sqrt": "float", "math.log": "float", "math.exp": "float", "math.floor": "int",
     "math.ceil": "int", "math.gcd": "int", "itertools.chain": "Iterator", "itertools.islice": "Iterator",
-    "itertools.pairwise": "Iterator", "csv.reader": "Iterator", "asyncio.create_task": "Task",
+    "itertools.pairwise": "Iterator", "io.open": "IO", "gzip.open": "IO",
+    "csv.reader": "Iterator", "asyncio.create_task": "Task",
     "asyncio.ensure_future": "Future", "threading.get_ident": "int", "json.dumps": "str",
 }  # fmt: skip
 _CONSTANTS = ("math.inf", "math.nan", "math.pi", "math.e", "math.tau")
@@ -244,10 +257,14 @@ def _starred(function: Function) -> list[ast.arg]:
 
 
 def _of_assignments(name: str, owner: ast.AST, scope: Scope, depth: int) -> ast.expr | None:
-    """The type that all assignments agree on; a loop, a `with` or an unpacking gives the name an unknown one."""
+    """The type that all assignments agree on, `with open(…) as name` among them; a loop, another `with` or an unpacking
+    gives the name an unknown one."""
     values: list[ast.expr] = []
     plain: set[int] = set()
     for node in own_nodes(owner):
+        if isinstance(node, ast.withitem) and _opens(node.context_expr) and _names(node.optional_vars, name):
+            values.append(node.context_expr)
+            plain.add(id(node.optional_vars))
         if not isinstance(node, ast.Assign | ast.NamedExpr):
             continue
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -261,6 +278,15 @@ def _of_assignments(name: str, owner: ast.AST, scope: Scope, depth: int) -> ast.
     kinds = [infer(value, scope, depth + 1) for value in values]
     texts = {ast.unparse(kind) if kind is not None else "" for kind in kinds}
     return kinds[0] if len(texts) == 1 else None
+
+
+def _names(node: ast.expr | None, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _opens(node: ast.expr) -> bool:
+    """Whether the value of `with` is surely what the call gives: a file is its own context."""
+    return isinstance(node, ast.Call) and last_word(node.func) == "open"
 
 
 def _of_attribute(node: ast.Attribute, scope: Scope, depth: int) -> ast.expr | None:
@@ -313,6 +339,8 @@ def _of_call(node: ast.Call, scope: Scope, depth: int) -> ast.expr | None:
     if isinstance(node.func, ast.Attribute):
         owner = infer(node.func.value, scope, depth + 1)
         kind = unwrapped(owner)[0] if owner is not None else None
+        if kind is not None and last_word(kind) == "Path" and node.func.attr == "open":
+            return ast.Name("IO")
         if kind is not None and last_word(kind) == "str":
             text_methods = ("join", "strip", "lstrip", "rstrip", "lower", "upper", "format", "replace", "title")
             return ast.Name("str") if node.func.attr in text_methods else None

@@ -112,6 +112,13 @@ def test_what_is_close_but_not_equal_stays_and_is_shown_with_the_difference(name
     assert "line 3 checks nearly the same by hand: it " in near[0].message
 
 
+def test_a_range_in_other_words_is_shown_and_not_written_twice_in_silence() -> None:
+    text = "def f(n: int):\n    # VAL: VAL_INT_RANGE(n, min=1, max=7)\n    if n not in range(1, 8):\n"
+    text += "        raise ValueError(n)\n    return n\n"
+    (near,) = report(text).findings
+    assert near.code == "nearly-checked" and "n not in range(1, 8)" in near.message
+
+
 def test_the_difference_names_both_conditions_and_the_error_that_would_make_them_equal() -> None:
     near = report(function(*LOOKING_ALIKE["off by one"])).findings[0].message
     assert "it fails if `a < 0 or a > b`, the annotation if `not 0 <= a < b`" in near

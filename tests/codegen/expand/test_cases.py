@@ -131,6 +131,65 @@ def test_a_member_that_no_method_can_set_is_refused(methods: str) -> None:
     assert [code for _, code in errors(text)] == ["unresolved-name"]
 
 
+@pytest.mark.parametrize(
+    ("method", "claim", "recursive"),
+    [
+        ("__eq__", "self == other", True),
+        ("__eq__", "other != self", True),
+        ("__eq__", "self is not other", False),
+        ("__eq__", "self.kind == 1", False),
+        ("__ne__", "self == other", False),
+        ("__lt__", "0 < 1 and other > self", True),
+        ("__lt__", "self <= other", False),
+        ("__contains__", "other in self", True),
+        ("__contains__", "self in other", False),
+        ("__bool__", "not self", True),
+        ("__bool__", "self and other", True),
+        ("__bool__", "self is None", False),
+        ("__len__", "not (other or self)", True),
+    ],
+)
+def test_X16_an_operator_that_runs_the_method_it_is_claimed_in_is_refused(
+    method: str, claim: str, recursive: bool
+) -> None:
+    text = dedent(f"""
+        class Row:
+            def __init__(self):
+                self.kind = 1
+
+            def {method}(self, other):
+                # AST: AST_PRECONDITION({claim})
+                return True
+    """)
+    assert errors(text) == ([(6, "recursive-claim")] if recursive else [])
+
+
+@pytest.mark.parametrize(
+    ("opened", "check", "code"),
+    [
+        ("open(path)", "VAL_NO_DUPLICATES(lines)", "used-up"),
+        ("path.open()", "VAL_SORTED(lines)", "used-up"),
+        ("gzip.open(path)", "VAL_SORTED(lines)", "used-up"),
+        ("open(path)", "VAL_NOT_NONE(lines)", ""),
+        ("image.open(path)", "VAL_SORTED(lines)", ""),
+    ],
+)
+def test_X9_a_file_that_with_opens_is_gone_through_only_once(opened: str, check: str, code: str) -> None:
+    text = dedent(f"""
+        import gzip
+        from pathlib import Path
+
+
+        def read(path: Path, image):
+            with {opened} as lines:
+                # VAL: {check}
+                return list(lines)
+    """)
+    assert errors(text) == ([(7, code)] if code else [])
+    claim = text.replace(f"VAL: {check}", "AST: AST_PRECONDITION(not lines.closed)")
+    assert errors(claim) == []
+
+
 COUNTER = """
     class Row:
         def __init__(self):

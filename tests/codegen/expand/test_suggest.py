@@ -141,6 +141,26 @@ def test_X25_another_comment_behind_an_annotation_is_refused_with_a_proposal() -
     assert found.new == "# VAL: VAL_POSITIVE(kept) - since yesterday"
 
 
+@pytest.mark.parametrize(
+    ("annotation", "meant"),
+    [
+        ("VAL: VAL_POSITIVE(kpet)", "VAL: VAL_POSITIVE(kept)"),
+        ("VAL: VAL_NON_EMPTY(wrokers) - one at least", "VAL: VAL_NON_EMPTY(workers) - one at least"),
+        ("AST: kept is positive", "VAL: VAL_POSITIVE(kept) - kept is positive"),
+        ("VAL: VAL_INT_RANGE(kept, 0..7)", "VAL: VAL_INT_RANGE(kept, min=0, max=7) - kept, 0..7"),
+        ("VAL: VAL_INT_RANGE(kept, 1 to 8)", "VAL: VAL_INT_RANGE(kept, min=1, max=8) - kept, 1 to 8"),
+    ],
+)
+def test_a_proposal_checks_what_was_written(annotation: str, meant: str) -> None:
+    assert [found.new for found in proposals(placed(annotation))] == [f"# {meant}"]
+
+
+@pytest.mark.parametrize("annotation", ["VAL: VAL_POSITIVE(zzz)", "VAL: VAL_NON_EMPTY(time.time())"])
+def test_a_check_of_a_known_pattern_is_never_made_a_comment(annotation: str) -> None:
+    assert [f.severity for f in report(placed(annotation)).findings] == ["error"]
+    assert all(found.expands for found in proposals(placed(annotation)))
+
+
 def test_an_annotation_over_several_lines_is_replaced_as_a_whole() -> None:
     text = placed("VAL: VAL_NON_EMPTYY(\n        #     workers\n        # )")
     (found,) = proposals(text)
