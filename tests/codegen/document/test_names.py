@@ -270,18 +270,21 @@ class Oracle:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.fresh = 0
+        self.marks: dict[str, int] = {}  # what an entry says, whatever it is called by now
         self.states: dict[str, tuple[str, str]] = {}
         self.modules: list[tuple[str, list[str]]] = []
         self.record: list[str] = []
 
     def name(self) -> str:
         self.fresh += 1
+        self.marks[f"n{self.fresh}"] = self.fresh
         return f"n{self.fresh}"
 
     def block(self, name: str) -> str:
         """An entry whose contract and text no other has."""
-        code = f"def {name}(a: int = {int(name[1:])}) -> int: ..."
-        return f"`{name}`\n\nIt is {name}.\n\n- decisions: D-1\n\n```python\n{code}\n```\n"
+        mark = self.marks[name]
+        code = f"def {name}(a: int = {mark}) -> int: ..."
+        return f"`{name}`\n\nIt is number {mark}.\n\n- decisions: D-1\n\n```python\n{code}\n```\n"
 
     def text(self) -> str:
         """The document; numbers are scrambled now and then, as people leave them."""
@@ -347,12 +350,13 @@ def _change(oracle: Oracle) -> None:
         oracle.states[f"p.x{oracle.fresh}.{name}"] = ("NOT_STARTED", "NEEDS_REVIEW")
     elif kind == "rename" and names:
         old, new = rng.choice(names), oracle.name()
-        # the tool's new text is another block than the oracle's, but for what it says of names
         text = renamed(parse_document(oracle.text()), f"{module}.{old}", f"{module}.{new}")
-        assert f"def {new}(a: int = {int(old[1:])})" in text
-        seen = _seen(text)
-        assert seen[f"{module}.{new}"] == oracle.states[f"{module}.{old}"]
-        assert f"{module}.{old}" not in seen
+        assert f"def {new}(a: int = {oracle.marks[old]})" in text
+        oracle.marks[new] = oracle.marks.pop(old)
+        names[names.index(old)] = new
+        oracle.states[f"{module}.{new}"] = oracle.states.pop(f"{module}.{old}")
+        assert _seen(text) == oracle.states
+        oracle.record = _record_of(text)
     elif kind == "remove" and names:
         gone = rng.choice(names)
         oracle.record = _record_of(removed(parse_document(oracle.text()), [f"{module}.{gone}"]))
