@@ -40,9 +40,9 @@ def effective_status(document: Document, method: StepMethod) -> str:
 
 
 def step_status(document: Document, step: Step) -> str:
-    """The step's status, STALE when it is DONE and one of its methods is stale."""
-    stale = any(effective_status(document, method) == "STALE" for method in step.methods)
-    return "STALE" if step.status == "DONE" and stale else step.status
+    """The step's status, STALE when it says DONE and one of its methods is not, or not any more."""
+    open_ones = any(effective_status(document, method) not in ("DONE", "ADOPTED") for method in step.methods)
+    return "STALE" if step.status == "DONE" and open_ones else step.status
 
 
 def stale_methods(document: Document) -> list[tuple[Step, StepMethod]]:

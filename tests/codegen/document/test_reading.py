@@ -314,3 +314,11 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         read_document(path)
     with pytest.raises(UsageError, match="cannot be read"):
         read_document(tmp_path / "none.md")
+
+
+def test_a_fence_that_swallows_the_opening_of_the_next_one_is_named_where_it_was_opened() -> None:
+    text = CLEAN + "\n```text\nwords\n\nmore words\n\n```python\nx = 1\n```\n"
+    found = [(problem.code, problem.line) for problem in parse_document(text).problems]
+    assert found == [("DOC002", text[: text.index("```text")].count("\n") + 1)]
+    whole = CLEAN + "\n````text\n```\nwords\n```\n````\n"
+    assert not parse_document(whole).problems

@@ -81,6 +81,14 @@ def test_a_part_that_both_added_under_one_title_with_other_words_is_marked() -> 
     assert "<<<<<<< ours\n### D-3: New\n\na\n" in merge(mine, other)
 
 
+def test_parts_below_a_part_that_one_branch_adds_come_with_it_behind_ours() -> None:
+    mine, other = (
+        BASE.replace("## 6. Plan", f"### D-3: {name}\n\n#### More\n\n{name}\n\n## 6. Plan") for name in ("Aa", "Bb")
+    )
+    titles = [line for line in merge(mine, other).split("\n") if line.startswith("#")]
+    assert titles[-5:] == ["### D-3: Aa", "#### More", "### D-3: Bb", "#### More", "## 6. Plan"]
+
+
 def test_any_two_branches_that_change_other_parts_merge_to_both_changes() -> None:
     titles = [f"T{n}" for n in range(6)]
     for seed in range(300):

@@ -181,6 +181,18 @@ def test_steps_that_are_done_in_one_worktree_are_committed_in_order(here: Pantry
     assert main(["step", "log", "--check", "--strict"]) == 0
 
 
+@pytest.mark.parametrize("status", ["DEFERRED", "FAILED", "BLOCKED", "NOT_STARTED"])
+def test_a_step_with_a_name_that_is_not_done_is_not_shown_as_done(here: Pantry, capsys: Output, status: str) -> None:
+    complete(here, 1)
+    here.change(DOC, "| `pantry.jar.fill` | DONE", f"| `pantry.jar.fill` | {status}")
+    assert main(["status"]) == 0
+    out = capsys.readouterr().out
+    assert "Step 1   STALE" in out and "Step 1   DONE" not in out
+    here.git.run("checkout", "--quiet", "--", DOC)
+    assert main(["status"]) == 0
+    assert "Step 1   DONE" in capsys.readouterr().out
+
+
 def test_a_step_is_not_committed_before_what_it_builds_on(here: Pantry, capsys: Output) -> None:
     set_first(here)
     for number in (1, 2):
