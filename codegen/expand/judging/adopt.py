@@ -166,8 +166,10 @@ def _reads(node: ast.AST, names: set[str], inside: set[int]) -> bool:
 def message_of(statements: Sequence[ast.stmt]) -> str | None:
     """What the hand-written check says, as a note; None when it says nothing of its own.
 
-    The values that its message shows appear by their source: the block shows its own.
+    The values that its message shows appear by their source: the block shows its own. Of several checks that become one
+    all that is said is kept, for the block cannot tell which of them would have failed.
     """
+    texts: list[str] = []
     for statement in statements:
         for node in ast.walk(statement):
             said = None
@@ -176,9 +178,9 @@ def message_of(statements: Sequence[ast.stmt]) -> str | None:
             elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
                 said = node.exc.args[0]
             text = _words(said) if said is not None else ""
-            if text:
-                return text
-    return None
+            if text and text not in texts:
+                texts.append(text)
+    return "; ".join(texts) or None
 
 
 def _words(node: ast.expr) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.codegen.expand.helpers import expand, problem, report, strip
+from tests.codegen.expand.helpers import dedent, expand, problem, report, strip
 
 WRITTEN = {
     "X17 not xs": ("VAL_NON_EMPTY(xs)", "if not xs:\n    raise ValueError('no xs')"),
@@ -110,6 +110,20 @@ def test_what_is_close_but_not_equal_stays_and_is_shown_with_the_difference(name
     near = [finding for finding in done.findings if finding.code == "nearly-checked"]
     assert [finding.line for finding in near] == [2]
     assert "line 3 checks nearly the same by hand: it " in near[0].message
+
+
+def test_X20_all_messages_of_checks_that_become_one_are_kept() -> None:
+    text = dedent("""
+        def f(n: int):
+            # VAL: VAL_INT_RANGE(n, min=1, max=7)
+            if n < 1:
+                raise ValueError("too small")
+            if n > 7:
+                raise ValueError(f"too big: {n}")
+            return n
+    """)
+    done = expand(text, adopt=True)
+    assert "# VAL: VAL_INT_RANGE(n, min=1, max=7) - too small; too big: n\n" in done and done.count("raise") == 1
 
 
 def test_a_range_in_other_words_is_shown_and_not_written_twice_in_silence() -> None:
