@@ -128,3 +128,10 @@ def test_a_seal_is_read_as_it_was_written() -> None:
 )
 def test_tests_are_known_by_name_or_folder(path: str, holds: bool) -> None:
     assert is_test_file(path) is holds
+
+
+def test_a_test_that_is_skipped_counts_for_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "test_a.py"
+    path.write_text("import pytest\n\n\n@pytest.mark.skip\ndef test_a():\n    assert [1] == [1]\n")
+    seal = seal_of(path, "test_a")
+    assert seal is not None and (seal.tests, seal.checks, seal.words) == (0, 0, 0)
