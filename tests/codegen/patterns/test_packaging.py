@@ -39,7 +39,7 @@ def test_the_pattern_library_is_mapped_into_the_package() -> None:
 
 
 @pytest.mark.slow
-def test_an_installed_wheel_tests_its_patterns_in_an_empty_folder(tmp_path: Path) -> None:
+def test_a_wheel_ships_its_types_and_tests_its_patterns_in_an_empty_folder(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
     for name in ("codegen", "roll_ts", "validation_patterns"):
@@ -50,6 +50,7 @@ def test_an_installed_wheel_tests_its_patterns_in_an_empty_folder(tmp_path: Path
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "-q", "--no-deps"]
     subprocess.run([*pip, "--no-build-isolation", "-w", tmp_path, source], check=True, timeout=200)
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        assert {"codegen/py.typed", "roll_ts/py.typed"} <= set(wheel.namelist())
         wheel.extractall(tmp_path / "site")
     empty = tmp_path / "empty"
     empty.mkdir()
