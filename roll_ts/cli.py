@@ -1,7 +1,7 @@
 """Command line of `roll-ts`: parses arguments and prints; decides nothing.
 
-stdout carries the result, stderr the talk. Exit status: 0 good, 1 findings (a run that failed, a difference), 2 wrong
-usage or configuration, 3 internal error. Nothing heavy is imported before a command needs it, so `--help`,
+stdout carries the result, stderr the messages. Exit status: 0 good, 1 findings (a run that failed, a difference),
+2 wrong usage or configuration, 3 internal error. Nothing heavy is imported before a command needs it, so `--help`,
 configuration errors and `simulate` take neither torch nor Ray.
 """
 
@@ -243,8 +243,8 @@ def _replay(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise _Refused(f"--policy {args.policy}: {error}") from None
     if args.json:
-        told = {"entries": done.entries, "commands": done.commands}
-        print(json.dumps(told | {"difference": done.difference and str(done.difference)}))
+        figures = {"entries": done.entries, "commands": done.commands}
+        print(json.dumps(figures | {"difference": done.difference and str(done.difference)}))
     else:
         print(_replayed_text(done, journal.header.policy, args.policy, args.until))
     return 0 if done.difference is None else 1

@@ -1,4 +1,4 @@
-"""What a run is told, as frozen dataclasses: field names are the keys of the file. Imports nothing heavy."""
+"""The configuration of a run, as frozen dataclasses: field names are the keys of the file. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class RunConfig:
         return max(_CANARY[self.engine.dtype], _CANARY[self.trainer.dtype]) if said is None else said
 
     def settings(self) -> Settings:
-        """What the scheduler core is told."""
+        """The settings of the scheduler core."""
         roll, back = self.rollout, self.recovery
         return Settings(
             layout=Layout(self.layout.ranks, self.layout.train_devices),

@@ -1,6 +1,6 @@
 """A run's configuration as a YAML file: read and checked whole before anything heavy is imported, or written.
 
-`load_config` gives the configuration or every problem it has, each with key, value, what is wrong and how to mend it
+`load_config` gives the configuration or every problem it has, each with key, value, what is wrong and how to fix it
 (R31). A `per_policy` section may hold, under a policy's name, keys that only this policy needs to be different; it is
 resolved on reading.
 """

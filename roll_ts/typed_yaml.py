@@ -83,20 +83,20 @@ def read_checked(schema: type[T], data: Any, check: Callable[[T], list[Problem]]
     """`data` as a `schema`, and every problem: those met while reading, and those `check` finds in what could be read.
 
     What could not be read is guessed for `check`, in several ways; a finding that depends on the guess is left out, and
-    so is one about a key that has been told already.
+    so is one about a key that has been reported already.
     """
     reader = _Reader(0)
     value = reader.read(schema, data, "")
     found = check(value)
     if reader.problems:
         others = [set(check(_Reader(guess).read(schema, data, ""))) for guess in _GUESSES[1:]]
-        told = tuple(problem.key for problem in reader.problems)
-        found = [p for p in found if all(p in other for other in others) and not _is_told(p.key, told)]
+        reported = tuple(problem.key for problem in reader.problems)
+        found = [p for p in found if all(p in other for other in others) and not _is_reported(p.key, reported)]
     return value, reader.problems + found
 
 
-def _is_told(key: str, told: tuple[str, ...]) -> bool:
-    return _TOP in told or any(key == k or key.startswith((f"{k}.", f"{k}[")) for k in told)
+def _is_reported(key: str, reported: tuple[str, ...]) -> bool:
+    return _TOP in reported or any(key == k or key.startswith((f"{k}.", f"{k}[")) for k in reported)
 
 
 class _Unusable(Exception):

@@ -1,6 +1,6 @@
 """Command line: parses arguments and prints; decides nothing.
 
-stdout carries the result, stderr the talk. Exit status: 0 good, 1 findings, 2 usage, 3 internal error.
+stdout carries the result, stderr the messages. Exit status: 0 good, 1 findings, 2 usage, 3 internal error.
 Each module named in `COMMANDS` has `register(subparsers)`, which adds parsers that set
 `run: Callable[[argparse.Namespace], int]`. Only the module of the named command is imported: a commit hook that
 calls `codegen expand --check` pays for nothing else.

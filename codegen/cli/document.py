@@ -28,7 +28,7 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     """Add this command."""
     parser = subparsers.add_parser("lint", help="judge design documents")
     parser.add_argument("documents", nargs="*", metavar="DOC", help="path or id (default: all of design/)")
-    parser.add_argument("--fix", action="store_true", help="mend what can be mended mechanically")
+    parser.add_argument("--fix", action="store_true", help="fix what can be fixed mechanically")
     parser.add_argument("--diff", action="store_true", help="show what --fix would do; write nothing")
     parser.add_argument("--strict", action="store_true", help="warnings also lead to exit 1")
     parser.add_argument("--format", choices=FORMATS, default="text")
@@ -39,7 +39,7 @@ def register(subparsers: argparse._SubParsersAction) -> None:
         nargs="+",
         metavar="PATH",
         default=[],
-        help="list guards and asserts in this code that no annotation stands for; without DOC, nothing else",
+        help="list guards and asserts in this code that come from no annotation; without DOC, nothing else",
     )
     parser.set_defaults(run=run_lint)
 
@@ -54,7 +54,7 @@ def run_lint(args: argparse.Namespace) -> int:
         sys.stdout.writelines(changes)
         return int(bool(changes))
     if args.fix:
-        documents = [_mended(document) for document in documents]
+        documents = [_fixed(document) for document in documents]
     findings: list[Finding] = []
     projects: dict[Path, Project] = {}
     for document in documents:
@@ -139,12 +139,12 @@ def _fixed(document: Document) -> Document:
     return fix(document, merge_sides(document.path) if doubled else ())
 
 
-def _mended(document: Document) -> Document:
-    mended = _fixed(document)
-    if mended.text != document.text:
-        write_document(document.path, mended.text, document.text)
-        print(f"{document.path}: mended", file=sys.stderr)
-    return mended
+def _fixed(document: Document) -> Document:
+    fixed = _fixed(document)
+    if fixed.text != document.text:
+        write_document(document.path, fixed.text, document.text)
+        print(f"{document.path}: fixed", file=sys.stderr)
+    return fixed
 
 
 def _unmanaged(paths: list[Path]) -> list[Finding]:

@@ -187,7 +187,7 @@ def plan_text(planned: Schedule) -> str:
     for file, steps in planned.overlaps:
         lines.append(f"overlap: {file} in {' and '.join(f'Step {n}' for n in steps)}, which may run side by side")
     for a, b in planned.circles:
-        lines.append(f"circle: Step {a} and Step {b} need each other; move a method from one to the other")
+        lines.append(f"cycle: Step {a} and Step {b} need each other; move a method from one to the other")
     for entry, others in differences(planned.graph):
         names = ", ".join(other.label for other in others)
         lines.append(f"not in `deps:` of {entry.label}: {names}")

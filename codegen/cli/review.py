@@ -31,7 +31,7 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     ) -> argparse.ArgumentParser:
         action = actions.add_parser(name, help=help_text)
         if ids:
-            action.add_argument("ids", nargs=ids, metavar="ID", help="D-3, 1.2, 5.2.4; 5.2 or 3 stand for all below")
+            action.add_argument("ids", nargs=ids, metavar="ID", help="D-3, 1.2, 5.2.4; 5.2 or 3 mean all below")
         action.add_argument("--doc", metavar="DOC", help="path or id (default: the only one)")
         action.set_defaults(run=run)
         return action
@@ -39,7 +39,7 @@ def register(subparsers: argparse._SubParsersAction) -> None:
     for name, help_text in (("next", "show what waits for review, top-down: the first one"), ("list", "all verdicts")):
         action = add(name, help_text, run_next if name == "next" else run_list, None)
         action.add_argument("--json", action="store_true")
-    add("show", "show what an id stands for, and its verdict", run_show, "+")
+    add("show", "show what an id means, and its verdict", run_show, "+")
     for name, help_text in (("approve", "record an approval"), ("reject", "record a rejection")):
         action = add(name, help_text, run_record, "+")
         action.set_defaults(verdict="APPROVED" if name == "approve" else "REJECTED")

@@ -80,4 +80,4 @@ def _circle(graph: Mapping[str, Iterable[str]], start: str, members: set[str]) -
             if child in members and child not in came:
                 came[child] = node
                 queue.append(child)
-    raise AssertionError(f"no circle through {start}: the component is not strongly connected")
+    raise AssertionError(f"no cycle through {start}: the component is not strongly connected")

@@ -69,11 +69,11 @@ def compare(documented: Definition, coded: Definition, strict: Strictness) -> It
 def _decorators(documented: Definition, coded: Definition) -> Iterator[Difference]:
     for decorator in sorted(documented.decorators - coded.decorators):
         yield Difference(
-            DECORATOR, f"{documented.name}: @{decorator} stands in the document, not in the code", documented.line
+            DECORATOR, f"{documented.name}: @{decorator} is in the document, not in the code", documented.line
         )
     for decorator in sorted(coded.decorators - documented.decorators):
         yield Difference(
-            DECORATOR, f"{documented.name}: @{decorator} stands in the code, not in the document", documented.line
+            DECORATOR, f"{documented.name}: @{decorator} is in the code, not in the document", documented.line
         )
 
 
@@ -105,7 +105,7 @@ def _parameters(documented: Definition, coded: Definition, strict: Strictness) -
     placed = _positional(ours) & _positional(theirs)
     if [key for key in ours if key in placed] != [key for key in theirs if key in placed]:
         there = ", ".join(key for key in theirs if key in ours)
-        yield Difference(ORDER, f"{name}: the parameters stand in another order in the code ({there})", line)
+        yield Difference(ORDER, f"{name}: the parameters are in another order in the code ({there})", line)
     for key in shared:
         yield from _parameter(documented, ours[key], theirs[key], strict)
 
@@ -157,7 +157,7 @@ def _fields(documented: Definition, coded: Definition, strict: Strictness) -> It
     if shared != [key for key in theirs if key in ours]:
         there = ", ".join(key for key in theirs if key in ours)
         yield Difference(
-            FIELD, f"{documented.name}: the fields stand in another order in the code ({there})", documented.line
+            FIELD, f"{documented.name}: the fields are in another order in the code ({there})", documented.line
         )
     for key in shared:
         yield from _field(documented, ours[key], theirs[key])

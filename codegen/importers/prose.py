@@ -18,7 +18,7 @@ _OURS = re.compile(r"(\s*[-*+]\s+)(\*{0,2}[GT]-\d+)")
 
 
 def prose(text: str) -> str:
-    """A piece of foreign Markdown that may stand below any heading of a document, without blank lines around it."""
+    """A piece of foreign Markdown that may be put below any heading of a document, without blank lines around it."""
     lines: list[str] = []
     fence = ""
     for line in text.replace("\r\n", "\n").expandtabs(4).split("\n"):
@@ -68,7 +68,7 @@ def _bare(title: str) -> str:
 
 
 def _quiet(line: str) -> str:
-    """What stands in angle brackets as code, and a lone bracket escaped: either would begin raw HTML."""
+    """What is in angle brackets as code, and a lone bracket escaped: either would begin raw HTML."""
     pieces = [piece if piece.startswith("`") else _ANGLE.sub(_coded, piece) for piece in _SPAN.split(line)]
     pieces = _SPAN.split("".join(pieces))
     return "".join(piece if piece.startswith("`") else _OPENING.sub(r"\\<", piece) for piece in pieces)

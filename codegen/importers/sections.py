@@ -1,6 +1,6 @@
 """Read foreign Markdown: its headings as a tree, its lists, its `**Label**: text` paragraphs.
 
-What stands in a fence is never structure.
+What is in a fence is never structure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _RULE = re.compile(r"\s{0,3}([-*_])(\s*\1){2,}\s*$")
 @dataclass(frozen=True)
 class Part:
     """A heading, its number of `#`, and the text below it up to the next heading, and up to the next of its level.
-    `line` is the heading's line in the file, 0 for what stands before any."""
+    `line` is the heading's line in the file, 0 for what comes before any."""
 
     level: int
     title: str
@@ -34,7 +34,7 @@ class Part:
 
 
 def read_parts(path: Path) -> list[Part]:
-    """The parts of a file in order; the first has level 0 and holds what stands before any heading. [] for no file."""
+    """The parts of a file in order; the first has level 0 and holds what comes before any heading. [] for no file."""
     # A comment leaves its line ends, so that lines keep their numbers.
     return (
         parts_of(_COMMENT.sub(lambda found: "\n" * found[0].count("\n"), read_text(path).replace("\r\n", "\n")))

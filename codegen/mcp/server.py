@@ -25,7 +25,7 @@ def serve(root: Path, annotations: Check) -> None:
     except ImportError as error:
         raise UsageError(f"the MCP server needs the extra `mcp`: pip install 'roll-ts[mcp]' ({error})") from error
 
-    def told(tool: Callable[..., Any]) -> Callable[..., Any]:
+    def reported(tool: Callable[..., Any]) -> Callable[..., Any]:
         """The tool, whose refusals reach the client: the SDK keeps the text of any other error to itself."""
 
         @functools.wraps(tool)
@@ -40,5 +40,5 @@ def serve(root: Path, annotations: Check) -> None:
     server = MCPServer("codegen", instructions=INSTRUCTIONS)
     tools = Tools(root, annotations)
     for name in OFFERED:
-        server.tool()(told(getattr(tools, name)))
+        server.tool()(reported(getattr(tools, name)))
     server.run("stdio")

@@ -65,7 +65,7 @@ class Fields:
 
 
 def escape(text: str) -> str:
-    """Text as it stands between the double quotes of an f-string."""
+    """Text as it is written between the double quotes of an f-string."""
     return _escape_quoted(text).replace("{", "{{").replace("}", "}}")
 
 

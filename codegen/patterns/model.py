@@ -89,7 +89,7 @@ class Bound:
 
     `target` is the explicit target, None when it has to be inferred from the site. For a pattern whose target
     is an expression it is that expression. `each` and `error` are the reserved arguments of those names; the
-    reserved `about` stands among the values, if it is given.
+    reserved `about` is among the values, if it is given.
     """
 
     values: Mapping[str, str]
@@ -109,7 +109,7 @@ class Site:
 
     target: source of the checked value; label: what messages call it; function: unqualified name, "" at module
     level. `fresh(stem)` gives `_stem`, or the nearest name that the function does not use. `expression` is the
-    claim of an AST pattern, in which `result` stands for the name `result` (the bound return value) and each
+    claim of an AST pattern, in which `result` means the name `result` (the bound return value) and each
     snapshot name of `old` (source of the old expression → name of its snapshot) is already in place.
     `guarded`: whether what the condition raises has to end in the check's own error: "always" where nothing is known
     of the target's type, "arrays" where it has elements instead of a truth value.

@@ -12,7 +12,7 @@ END = "<!-- end of patterns -->"
 
 
 def update_reference(page: str, library: Library) -> str:
-    """The page with the part between the marks written anew; the marks are appended if it has none."""
+    """The page with the part between the marks written again; the marks are appended if it has none."""
     part = f"{START}\n\n{reference(library)}\n{END}\n"
     before, found, rest = page.partition(START)
     if not found:
@@ -64,7 +64,7 @@ def _section(pattern: Pattern) -> str:
 
 def _facts(pattern: Pattern) -> str:
     facts = {
-        "here": "Checked where it stands",
+        "here": "Checked where it is written",
         "on_entry": "Checked at the function's entry",
         "on_return": "Checked at each return",
         "wrap": "Wraps the next statement",

@@ -66,7 +66,7 @@ def tidy(text: str) -> str:
 
 
 def operand(text: str) -> str:
-    """The text as it can stand beside a comparison: parentheses around what binds less tightly."""
+    """The text as it can be written beside a comparison: parentheses around what binds less tightly."""
     node = parse(text)
     loose = isinstance(node, _LOOSE) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
     return f"({text})" if loose and not enclosed(text, node) else text
@@ -112,7 +112,7 @@ def _part(text: str, node: ast.expr) -> str:
 
 
 def atom(text: str) -> str:
-    """The text as it can stand before a dot or between arithmetic operators."""
+    """The text as it can be written before a dot or between arithmetic operators."""
     node = parse(text)
     tight = (
         ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp,

@@ -48,7 +48,7 @@ def troubles(pattern: Pattern) -> list[Trouble]:
 
 
 def _other(stem: str) -> str:
-    """A second way to name fresh variables, so that names which are not fresh can be told."""
+    """A second way to name fresh variables, so that names which are not fresh can be recognised."""
     return f"_{stem}_2"
 
 

@@ -1,6 +1,6 @@
 """The managed block in a context file (AGENTS.md, IFLOW.md, …): the rest of the file is the person's.
 
-The block stands between two comment lines, each once. Whatever is outside of them keeps its bytes.
+The block is between two comment lines, each once. Whatever is outside of them keeps its bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ END = "<!-- codegen: end of the managed block -->"
 
 
 def block_of(text: str, path: Path) -> str | None:
-    """What stands between the marks, with LF; None where there is no block. UsageError: the marks do not pair."""
+    """What is between the marks, with LF; None where there is no block. UsageError: the marks do not pair."""
     found = _span(text, path)
     return None if found is None else text[found[0] : found[1]].replace("\r\n", "\n")
 

@@ -1,7 +1,7 @@
 """The prompt templates: Markdown with a head that says what the prompt is for and what the user may add.
 
 `templates/prompts/<name>.md.j2` of a project goes before the shipped template of that name, and may add new ones. A
-template knows one word, `argument`: what stands for the user's words with the agent at hand.
+template knows one word, `argument`: the user's words in the notation of the agent.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def load_prompts(root: Path | None = None) -> dict[str, Prompt]:
 
 
 def read_prompt(path: Path) -> Prompt:
-    """Read one template. UsageError names the place and the mend."""
+    """Read one template. UsageError names the place and the fix."""
     name = path.name.removesuffix(SUFFIX)
     if not NAME.match(name) or len(name) > 48:
         raise UsageError(f"{path}: {name!r} is no name for a prompt; use at most 48 of a-z, 0-9 and single hyphens")

@@ -1,4 +1,4 @@
-"""What was installed, with the digest of each file as it was written: how an edit by a person is told from our own.
+"""What was installed, with the digest of each file as it was written: so that edits by a person are recognised.
 
 One JSON file for a project, to be committed with it, and one in the home folder for the user's own.
 """

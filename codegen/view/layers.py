@@ -1,7 +1,7 @@
 """A layered drawing of an acyclic graph as SVG: no library, no script, the same bytes every time.
 
-Nodes stand in columns by the longest way that leads to them; within a column they are ordered by the mean place of
-what they need, in a few sweeps, which removes most crossings. Edges that would go backwards (a circle) are drawn
+Nodes are placed in columns by the longest way that leads to them; within a column they are ordered by the mean place of
+what they need, in a few sweeps, which removes most crossings. Edges that would go backwards (a cycle) are drawn
 dashed and ignored for the columns.
 """
 
@@ -75,7 +75,7 @@ def draw(
 
 
 def longest_ways(nodes: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:
-    """Column of each node: how many edges the longest way to it has. An edge that closes a circle does not count."""
+    """Column of each node: how many edges the longest way to it has. An edge that closes a cycle does not count."""
     needs: dict[str, list[str]] = {node: [] for node in nodes}
     for edge in edges:
         needs[edge.end].append(edge.start)

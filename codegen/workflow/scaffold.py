@@ -68,7 +68,7 @@ def scaffold(target: Target) -> Scaffold:
 def module_file(target: Target, module: str) -> str:
     """Where a module's file is or goes: what the step's `files:` says, else its path below the project or `src`."""
     if not module:
-        raise UsageError("an entry stands under no module heading; write `### 5.n `package.module`` above it")
+        raise UsageError("an entry is under no module heading; write `### 5.n `package.module`` above it")
     stem = module.replace(".", "/")
     guesses = [f"{stem}.py", f"{stem}/__init__.py", f"src/{stem}.py", f"src/{stem}/__init__.py"]
     for guess in guesses:

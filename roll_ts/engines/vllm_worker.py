@@ -2,7 +2,7 @@
 
 vLLM mixes this class into its worker (`worker_extension_cls`); it runs in the process that holds the device. On CUDA
 it uses vLLM's sleep mode. On CPU that mode does nothing, so the memory is taken away here: KV and parameter storages
-are resized to nothing, prepacked linear weights dropped, and the allocator told to return its pages.
+are resized to nothing, prepacked linear weights dropped, and the allocator asked to return its pages.
 """
 
 from __future__ import annotations
@@ -124,6 +124,6 @@ def _repack_tied(model: torch.nn.Module) -> None:
 
 
 def _return_pages() -> None:
-    """Freed memory goes back to the operating system only when the C library is told to trim its heaps."""
+    """Freed memory goes back to the operating system only when the C library is asked to trim its heaps."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)

@@ -1,7 +1,7 @@
 """FrozenLake as a text game over several turns, on gymnasium's rules.
 
 An observation is a line feed and the chosen views, separated by spaces. Views: `map`, one letter a cell, rows separated
-by `/`, `A` where the agent stands; `position`, row and column digit; `around`, what lies up, left, down and right, `#`
+by `/`, `A` where the agent is; `position`, row and column digit; `around`, what is up, left, down and right, `#`
 for the edge; `moves`, the letters of the moves that lead neither into a hole nor against the edge, in the same order.
 The action of a reply is its first L, D, R or U; a reply with none of them passes. The episode ends at the goal or in a
 hole (terminated) or after `max_turns` replies (truncated). Maps are drawn by seed and always solvable, unless one is

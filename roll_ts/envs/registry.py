@@ -15,7 +15,7 @@ SHIPPED = {"frozen_lake": "roll_ts.envs.frozen_lake:SPEC"}
 
 
 def env_spec(name: str) -> EnvSpec:
-    """The spec that `name` stands for. Raises ValueError that says what is wrong with the name and what would do."""
+    """The spec that `name` means. Raises ValueError that says what is wrong with the name and what would do."""
     module, colon, attribute = SHIPPED.get(name, name).partition(":")
     if not colon:  # unmanaged: says which name is near
         near = difflib.get_close_matches(name, SHIPPED, n=1)

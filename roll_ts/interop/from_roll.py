@@ -35,8 +35,8 @@ class Finding:
     def __str__(self) -> str:
         kind = "error" if self.error else "note"
         value = f" = {self.value}" if self.value else ""
-        told = "ROLL never says so" if self.roll_says == "never" else f"ROLL says so {self.roll_says}"
-        return f"{kind}: {self.key}{value}: {self.wrong}; {self.fix} ({told})"
+        when = "ROLL never says so" if self.roll_says == "never" else f"ROLL says so {self.roll_says}"
+        return f"{kind}: {self.key}{value}: {self.wrong}; {self.fix} ({when})"
 
 
 @dataclass

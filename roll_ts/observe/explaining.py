@@ -1,7 +1,7 @@
 """Why something waited or moved, in words, from a journal read once: the story of a trajectory, a rank or a decision.
 
 Each story is fed every entry in order, keeps what it needs of it, and gives the lines that it has to say. Times are
-seconds on the run's clock. A reason is told only where the journal holds it; elsewhere the line gives the facts.
+seconds on the run's clock. A reason is given only where the journal holds it; elsewhere the line gives the facts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The page that `picture` fills in: style and script, nothing from the network. `$TITLE`, `$LEAD` and `$DATA`
 are replaced.
 
-The script draws plain SVG from the data and draws it anew for each zoom; the colours follow the reader's dark
+The script draws plain SVG from the data and draws it again for each zoom; the colours follow the reader's dark
 or light.
 """
 

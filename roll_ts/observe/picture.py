@@ -87,7 +87,7 @@ def _mean_share(report: Report, activity: str) -> float:
 
 
 def _figures(report: Report) -> list[list[str]]:
-    """What stands beside the name, in the order of interest: label and value."""
+    """What is shown beside the name, in the order of interest: label and value."""
     figures = [
         ["steps", str(len(report.steps))],
         ["s per step", f"{report.step_seconds:.1f}"],

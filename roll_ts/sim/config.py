@@ -1,7 +1,7 @@
-"""What a simulation is told: one YAML file with the shared work and costs, and the schemes to compare on them.
+"""The configuration of a simulation: one YAML file with the shared work and costs, and the schemes to compare on them.
 
 `load_simulation` gives the configuration or every problem it has, each with key, value, what is wrong and how
-to mend it (R31).
+to fix it (R31).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class SimulationConfig:
     deadlines: Deadlines = field(default_factory=Deadlines)
 
     def settings(self, scheme: Scheme) -> Settings:
-        """What the scheduler core is told under `scheme`."""
+        """The settings of the scheduler core under `scheme`."""
         roll = dataclasses.asdict(self.rollout)
         if scheme.async_ratio is not None:
             roll["async_ratio"] = scheme.async_ratio

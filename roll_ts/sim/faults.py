@@ -1,4 +1,4 @@
-"""What goes wrong in a simulated run, told beforehand. The same faults at the same commands give the same
+"""What goes wrong in a simulated run, listed beforehand. The same faults at the same commands give the same
 run."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Cuts a batch of samples into padded micro-batches and deals them to data-parallel ranks.
 
-Every rank computes the same plan from the same samples. Each sample stands in the plan exactly once:
+Every rank computes the same plan from the same samples. Each sample is in the plan exactly once:
 padding is empty positions outside the loss mask, never a copy of a sample (R18).
 """
 

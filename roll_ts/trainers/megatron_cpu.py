@@ -1,7 +1,7 @@
 """Lets megatron-core 0.16 run on a CPU with gloo: answers for the few torch.cuda calls it makes without
 asking.
 
-`install` stands in for torch.cuda functions for as long as a trainer lives (call what it returns to undo it);
+`install` replaces torch.cuda functions for as long as a trainer lives (call what it returns to undo it);
 `cuda_as_cpu` must surround optimizer construction, the forward-backward schedule and the optimizer step,
 which name the device "cuda" outright or compare tensor type strings. With a GPU present neither does
 anything.
@@ -20,7 +20,7 @@ _CUDA_TYPE_NAMES = {f"torch.{kind}Tensor": f"torch.cuda.{kind}Tensor" for kind i
 
 
 def install() -> Callable[[], None]:
-    """Stand in for torch.cuda; returns the function that puts the originals back. Import megatron
+    """Replace functions of torch.cuda; returns the function that puts the originals back. Import megatron
     afterwards."""
     if torch.cuda.is_available():
         return lambda: None

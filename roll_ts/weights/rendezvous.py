@@ -58,7 +58,7 @@ class GroupSpec:
 
 
 class SyncError(RuntimeError):
-    """A weight sync failed. `missing` names the members not heard from, as far as they could be told."""
+    """A weight sync failed. `missing` names the members not heard from, as far as they are known."""
 
     def __init__(self, message: str, epoch: int, rank: int, missing: tuple[str, ...] = ()) -> None:
         super().__init__(message, epoch, rank, missing)

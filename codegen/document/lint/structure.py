@@ -53,7 +53,7 @@ def check_structure(document: Document) -> Iterator[Finding]:
     yield from _glued_tables(document)
     for line, first in repeated_fields(document).items():
         name = bare(document, line).partition(":")[0].lstrip("-*+ ")
-        message = f"`{name}:` stands twice, and only line {first} counts"
+        message = f"`{name}:` is written twice, and only line {first} counts"
         yield finding(document, line, "DOC017", message, "Join them, or delete one.")
 
 
@@ -86,7 +86,7 @@ def _chapters(document: Document) -> Iterator[Finding]:
             message = f"Section {section.id} is not one of the six sections"
             yield finding(document, section.line, "DOC005", message, "Make it a sub-section, or drop its number.")
         elif number < last:
-            message = f"Section {number} stands after Section {last}"
+            message = f"Section {number} comes after Section {last}"
             yield finding(document, section.line, "DOC005", message, "Put the sections in order from 1 to 6.")
         last = max(last, number)
         body = [line for line in document.lines[section.line : section.line_end] if line.strip()]
@@ -118,7 +118,7 @@ def _numbers(document: Document) -> Iterator[Finding]:
         while above and above[-1][0] >= section.level:
             above.pop()
         if above and section.level > 2 and not section.id.startswith(above[-1][1] + "."):
-            message = f"{section.id} stands under {above[-1][1]}"
+            message = f"{section.id} is under {above[-1][1]}"
             yield finding(document, section.line, "DOC011", message, "Renumber it, or move it to where it belongs.")
         above.append((section.level, section.id))
 

@@ -18,11 +18,11 @@ from codegen.diagnostics import UsageError
 
 RULES = {
     "S101": "claims are asserts",
-    "EM101": "messages stand where they are raised",
-    "EM102": "messages stand where they are raised",
-    "EM103": "messages stand where they are raised",
+    "EM101": "messages are written where they are raised",
+    "EM102": "messages are written where they are raised",
+    "EM103": "messages are written where they are raised",
     "TRY003": "messages say which rule was broken",
-    "PLR2004": "bounds stand in the check",
+    "PLR2004": "bounds are written in the check",
 }
 _OWN_FILES = (".ruff.toml", "ruff.toml")
 

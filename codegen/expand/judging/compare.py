@@ -263,7 +263,7 @@ def _judge_imports(path: str, reading: Reading, needed: Sequence[NeededImport], 
         column = mark.comment.column + 1
         after = base.line_of(mark.line - 1)
         if match is not None and match.before is not None and after >= match.before:
-            work.sites.append(SiteReport(mark.line, column, State.STALE, text, "stands below a check that needs it"))
+            work.sites.append(SiteReport(mark.line, column, State.STALE, text, "is below a check that needs it"))
             continue
         if match is None:
             work.sites.append(SiteReport(mark.line, column, State.ORPHAN, text, "no generated block needs this import"))

@@ -84,7 +84,7 @@ def _needed(
         return None
     if any(node in planning.tree.body for node in standing):
         opener = next((c.opener for c in checks if not _in_time(standing, c, root)), checks[0].opener)
-        message = f"`{statement}` stands below this check, which may run before it when the module is imported"
+        message = f"`{statement}` is below this check, which may run before it when the module is imported"
         planning.report(opener, "error", "late-import", message, "Move the import above the annotation.")
         return None
     branch = next((node for node in standing if id(node) not in unseen), None)

@@ -130,7 +130,7 @@ def _place(planning: Planning, opener: Opener, checks: list[Check]) -> None:
     """Plan the annotation's blocks, but for those at returns."""
     if any(check.placement == "wrap" for check in checks):
         if len(checks) > 1:
-            raise SiteError("wrap", f"{checks[0].item.id} has to stand alone", "Give it an annotation of its own.")
+            raise SiteError("wrap", f"{checks[0].item.id} has to be alone", "Give it an annotation of its own.")
         plan_wrap(planning, opener, checks[0])
         return
     # Snapshots before anything else of this annotation: they are the entry's, and other blocks there may need them.

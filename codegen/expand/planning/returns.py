@@ -28,7 +28,7 @@ def plan_returns(planning: Planning, scope: Scope) -> None:
     assert function is not None
     body = planning.places.body_of(function)
     if body.inline:
-        raise SiteError("no-place", "the function's body stands on its header's line", "Give it lines of its own.")
+        raise SiteError("no-place", "the function's body is on its header's line", "Give it lines of its own.")
     exits = returns_of(body)
     if is_generator(function):
         _gives_a_result(function.name, exits, scope)

@@ -123,7 +123,7 @@ class Places:
         index = int(is_docstring(body.statements[0]))
         if body.inline:
             raise PlaceError(
-                f"the body of {body.function.name if body.function else 'the function'} stands on its header's line",
+                f"the body of {body.function.name if body.function else 'the function'} is on its header's line",
                 "Give the body lines of its own.",
             )
         after = self.layout.logical_end(last_line(body.statements[0])) if index else body.header_end
@@ -194,12 +194,12 @@ class Places:
         docstring = index == 0 and suite.statements and is_docstring(suite.statements[0])
         if docstring or index < self.index.futures_end:
             raise PlaceError(
-                "no statement can stand above the module's docstring and __future__ imports", "Move it below them."
+                "no statement can be put above the module's docstring and __future__ imports", "Move it below them."
             )
 
     def _below_header(self, suite: Suite, warnings: tuple[str, ...], clause: str | None) -> Place:
         if suite.inline:
-            raise PlaceError("the suite stands on its header's line", "Give it lines of its own.")
+            raise PlaceError("the suite is on its header's line", "Give it lines of its own.")
         if suite.kind == "class":
             raise PlaceError("an annotation on a class", "Put it in the method whose entry or return it checks.")
         return Place(suite, 0, suite.header_end, clause=clause, warnings=warnings)
@@ -217,7 +217,7 @@ class Places:
     def _after_statement(self, opener: Opener, suite: Suite, index: int) -> Place:
         statement = suite.statements[index]
         if suite.inline:
-            raise PlaceError("the suite stands on its header's line", "Give it lines of its own.")
+            raise PlaceError("the suite is on its header's line", "Give it lines of its own.")
         self._no_semicolon(suite, index)
         if suite.kind == "class":
             raise PlaceError("a class body is not a place for a check", "Move it to __init__ or __post_init__.")
@@ -248,7 +248,7 @@ class Places:
             if self._ends(suite.statements[index], opener):
                 return self._after_statement(opener, suite, index)
         raise PlaceError(
-            "no statement can stand inside brackets", "Put the annotation on its own line above the statement."
+            "no statement can be put inside brackets", "Put the annotation on its own line above the statement."
         )
 
     def _ends(self, statement: ast.stmt, opener: Opener) -> bool:
@@ -277,7 +277,7 @@ class Places:
             candidates = here
         named = f"; candidates: {', '.join(candidates)}" if candidates else ""
         raise PlaceError(
-            f"no single parameter stands on this line{named}",
+            f"no single parameter is on this line{named}",
             "Give the parameter a line of its own, or name the target.",
         )
 

@@ -204,7 +204,7 @@ class Hosts:
             return  # its end is read from the same channel, and answers for all that it owes
 
     def _retire_hung(self) -> None:
-        """Take processes with an episode that does not end out of use, and end those that are due."""
+        """Retire processes whose episode does not end, and end those that are due."""
         now = time.monotonic()
         for process in list(self._processes):
             hung = any(now - asked > STUCK_AFTER_S for asked in process.closing.values())

@@ -14,7 +14,7 @@ def kl_to_reference(estimator: Estimator, logprobs: torch.Tensor, reference: tor
 
     With d = log pi - log pi_ref: k1 = d, k2 = d^2 / 2, k3 = exp(-d) - 1 + d (Schulman 2020, "Approximating KL
     divergence"; GRPO's term is k3). As a loss, k2 has the gradient of the KL on on-policy tokens; k3's agrees with it
-    near pi_ref; the gradient of k1 is zero in expectation, so k1 is of use for reporting only.
+    near pi_ref; the gradient of k1 is zero in expectation, so k1 is useful for reporting only.
     """
     d = logprobs - reference.detach()
     if estimator == "k1":

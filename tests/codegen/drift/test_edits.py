@@ -127,7 +127,7 @@ EDITS = [
         "@dataclass(frozen=True)",
         "@dataclass",
         codes.DECORATOR,
-        "@dataclass(frozen=True) stands in the document",
+        "@dataclass(frozen=True) is in the document",
         "@dataclass\n",
     ),
     (
@@ -136,7 +136,7 @@ EDITS = [
         "    @property\n",
         "",
         codes.DECORATOR,
-        "@property stands in the document",
+        "@property is in the document",
         "default_factory=list)\n    def free(self) -> int: ...",
     ),
     (

@@ -26,7 +26,7 @@ PLANTED_IN_CODE = [
     (", *, label: str | None = None)", ")", codes.PARAMETER, "`label` is not in the code"),
     ("parcels: list[Parcel])", "parcels: list[Parcel], unit: str)", codes.PARAMETER, "`unit` of the code"),
     ("async def send", "def send", codes.ASYNC, "async in the document"),
-    ("    @property\n", "", codes.DECORATOR, "@property stands in the document"),
+    ("    @property\n", "", codes.DECORATOR, "@property is in the document"),
     ("(frozen=True)", "", codes.DECORATOR, "@dataclass(frozen=True)"),
     ("-> float:", "-> int:", codes.RETURN, "returns `float` here, `int` in the code"),
     ("    weight: float = 1.0\n", "", codes.FIELD, "field `weight` is not in the code"),

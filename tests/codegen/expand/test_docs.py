@@ -104,7 +104,7 @@ BARE = {
     ),
     "anywhere else": ("def f(a):\n    print(a)\n    # VAL: VAL_POSITIVE\n    return a\n", "nothing"),
 }
-STANDS = {
+PLACES = {
     "on its own line before a statement": ("def f(a):\n    g = a\n    # VAL: VAL_POSITIVE(a)\n    return g\n", 4),
     "behind a statement": ("def f(a):\n    g = a  # VAL: VAL_POSITIVE(a)\n    return g\n", 3),
     "at the end of a suite": ("def f(a):\n    if a:\n        a = 1\n        # VAL: VAL_POSITIVE(a)\n    return a\n", 5),
@@ -121,7 +121,7 @@ STANDS = {
 
 
 def test_the_rules_of_the_page_are_the_rules_of_the_code() -> None:
-    rows = table("The annotation stands | A bare annotation checks")
+    rows = table("The annotation is | A bare annotation checks")
     assert [where for where, _ in rows] == list(BARE)
     for where, checks in rows:
         text, name = BARE[where]
@@ -132,10 +132,10 @@ def test_the_rules_of_the_page_are_the_rules_of_the_code() -> None:
 
 
 def test_the_places_of_the_page_are_the_places_of_the_code() -> None:
-    rows = table("The annotation stands | The check goes")
-    assert [where for where, _ in rows] == list(STANDS)
+    rows = table("The annotation is | The check goes")
+    assert [where for where, _ in rows] == list(PLACES)
     for where, goes in rows:
-        text, line = STANDS[where]
+        text, line = PLACES[where]
         done = report(text)
         assert (done.text is None) is goes.startswith("nowhere"), where
         if done.text is not None:
