@@ -119,12 +119,12 @@ def _syntax(path: str, text: str | None) -> Finding | None:
         compile(text or "", path, "exec", dont_inherit=True)
         ast.dump(ast.parse(text or ""))
     except SyntaxError as error:
-        return Finding(path, error.lineno or 0, 0, "AUD008", f"is not Python: {error}", fix="Mend it.")
+        return Finding(path, error.lineno or 0, 0, "AUD008", f"is not Python: {error}", fix="Correct it.")
     except UnicodeEncodeError:
-        return Finding(path, 0, 0, "AUD008", "is not text in UTF-8", fix="Mend it.")
+        return Finding(path, 0, 0, "AUD008", "is not text in UTF-8", fix="Correct it.")
     except (ValueError, RecursionError, MemoryError) as error:
         why = str(error) or "nested too deeply"
-        return Finding(path, 0, 0, "AUD008", f"cannot be read as Python: {why}", fix="Mend it.")
+        return Finding(path, 0, 0, "AUD008", f"cannot be read as Python: {why}", fix="Correct it.")
     return None
 
 

@@ -1,7 +1,7 @@
 """A repository for one run, outside of the project and thrown away afterwards, whatever happened in it.
 
 It borrows the project's objects and has nothing else of it: no branch, remote, hook, stash or configuration that an
-agent could change or push. Its `.git` is made anew after each round, so that a commit, a hidden path or a hook of the
+agent could change or push. Its `.git` is made again after each round, so that a commit, a hidden path or a hook of the
 agent does not blind the checks. Folders of runs whose process is gone are removed by the next run.
 """
 
@@ -49,7 +49,7 @@ class Tree:
         return str(self.top.parent)
 
     def settle(self) -> bool:
-        """Make `.git` anew at `base`, leaving the files; whether the agent had moved HEAD or broken it."""
+        """Make `.git` again at `base`, leaving the files; whether the agent had moved HEAD or broken it."""
         head = self.top / ".git" / "HEAD"
         moved = not head.is_file() or head.read_bytes() != f"{self.base}\n".encode()
         below = [each for each in reversed((self.root, *self.root.parents)) if each.is_relative_to(self.top)]

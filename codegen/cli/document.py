@@ -54,7 +54,7 @@ def run_lint(args: argparse.Namespace) -> int:
         sys.stdout.writelines(changes)
         return int(bool(changes))
     if args.fix:
-        documents = [_fixed(document) for document in documents]
+        documents = [_write_fixed(document) for document in documents]
     findings: list[Finding] = []
     projects: dict[Path, Project] = {}
     for document in documents:
@@ -139,7 +139,7 @@ def _fixed(document: Document) -> Document:
     return fix(document, merge_sides(document.path) if doubled else ())
 
 
-def _fixed(document: Document) -> Document:
+def _write_fixed(document: Document) -> Document:
     fixed = _fixed(document)
     if fixed.text != document.text:
         write_document(document.path, fixed.text, document.text)

@@ -1,4 +1,4 @@
-"""Circles in a directed graph (Tarjan's strongly connected components, without recursion)."""
+"""Cycles in a directed graph (Tarjan's strongly connected components, without recursion)."""
 
 from __future__ import annotations
 

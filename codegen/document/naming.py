@@ -1,4 +1,4 @@
-"""Numbers are what a reader sees: references by number become names, and numbers are counted anew.
+"""Numbers are what a reader sees: references by number become names, and numbers are counted again.
 
 A number that two headings carry says nothing; references by it are left for a person (REF009), and nothing is
 renumbered while there are any.
@@ -52,7 +52,7 @@ def doubled_numbers(document: Document) -> list[str]:
 
 
 def renumbered(document: Document) -> Document:
-    """The document with the sub-headings of sections 1, 2, 4 and 5 counted anew in their order, and `affects:` with
+    """The document with the sub-headings of sections 1, 2, 4 and 5 counted again in their order, and `affects:` with
     them. The same document where a reference by a doubled number is left."""
     document = with_names(document)
     doubled = set(doubled_numbers(document))

@@ -67,7 +67,7 @@ class Project:
 
 
 def project_of(document: Document, others: Sequence[Document] = ()) -> Project:
-    """The project that a document is in: the other documents of its `design/`, read anew unless given."""
+    """The project that a document is in: the other documents of its `design/`, read again unless given."""
     root = project_root(document.path.parent)
     known = {each.path.resolve(): each for each in (*others, document)}
     paths = document_paths(root) if document.path.exists() else []

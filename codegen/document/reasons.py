@@ -1,4 +1,4 @@
-"""Which decisions stand behind what: through an entry's `decisions:` and through the `affects:` of a decision."""
+"""Which decisions are behind what: through an entry's `decisions:` and through the `affects:` of a decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the names in a document stand for: dependencies, decisions, sections.
+"""What the names in a document mean: dependencies, decisions, sections.
 
 A reference is a number ("5.1.2", "5.1" for all below it) or a name: a full name, a name of the entry's own class or
 module, or the tail of exactly one full name. A name whose first part is no class and no package of ours stands for

@@ -105,7 +105,7 @@ class _Comparison:
         for fence in bad:
             if self._wanted(fence.entry):
                 message = f"entry {fence.entry.number}: the fence is not valid Python: {fence.reason}"
-                self._add(fence.entry, fence.line, codes.FENCE, message, "Mend the code; a body may be `...`.")
+                self._add(fence.entry, fence.line, codes.FENCE, message, "Correct the code; a body may be `...`.")
         pairs = self._pairs([each for each in definitions if self._wanted(each.entry)])
         self._missing_signatures(definitions, {fence.entry.id for fence in bad})
         full = {

@@ -1,4 +1,4 @@
-"""Write a schedule into Section 6: rows and headings added, cells changed, the drawing made anew; nothing else."""
+"""Write a schedule into Section 6: rows and headings added, cells changed, the drawing made again; nothing else."""
 
 from __future__ import annotations
 

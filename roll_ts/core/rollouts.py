@@ -43,7 +43,7 @@ LEAST_ENDS = 32
 
 @dataclass
 class EvaluationRound:
-    """Greedy episodes still to be scored, and how often each was played anew."""
+    """Greedy episodes still to be scored, and how often each was played again."""
 
     waiting: set[int]
     replaced: dict[int, int] = field(default_factory=dict)
@@ -248,7 +248,7 @@ class Rollouts:
             self._want_turn(trajectory)
 
     def environment_failed(self, event: EnvironmentFailed) -> None:
-        """The environment broke: the episode is void and its member is played anew (R13)."""
+        """The environment broke: the episode is void and its member is played again (R13)."""
         trajectory = self.trajectories.get(event.trajectory)
         if trajectory is not None:
             trajectory.environment_command = None
@@ -479,7 +479,7 @@ class Rollouts:
                 self._drop_group(group.id, "filtered")
 
     def _void(self, trajectory: Trajectory, reason: str) -> None:
-        """An infrastructure failure: play the member anew, or give the group up when it happens too often (D-10)."""
+        """An infrastructure failure: play the member again, or give the group up when it happens too often (D-10)."""
         self._settle(trajectory, Outcome.INFRA_VOID, reason)
         self.voids.ended(reason)
         self.doom = self.doom or self.voids.verdict(self.settings.max_void_share)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Problem(NamedTuple):
-    """One configuration error: which key, its value, what is wrong, how to mend it (R31)."""
+    """One configuration error: which key, its value, what is wrong, how to fix it (R31)."""
 
     key: str
     value: str

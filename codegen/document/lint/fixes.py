@@ -1,4 +1,4 @@
-"""The findings that a tool can mend: each fix gives a text that differs in the lines concerned only."""
+"""The findings that a tool can fix: each fix gives a text that differs in the lines concerned only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIXED = ("DOC006", "DOC008", "DOC009", "DOC014", "DOC017", "REV001")
 
 def fix(document: Document, sides: Sequence[Document] = ()) -> Document:
     """The document with all of FIXED corrected where there is one way to do it, in the present form, numbers
-    counted anew, references by number turned into names and the record in order; nothing is written.
+    counted again, references by number turned into names and the record in order; nothing is written.
 
     `sides` are the document on the two branches of a merge: they say what a doubled number means."""
     for step in (_status_words, _title, _blanks, _tables, _repetitions):

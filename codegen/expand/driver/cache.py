@@ -2,7 +2,7 @@
 and what each block was made from, so that a stale one can say what changed.
 
 The memory of contents is valid for one tool, one Python, one pattern library and one set of options; anything else
-starts it anew. It lives in `.codegen_cache/` of the project, which ignores itself for git, and losing it costs time.
+starts it again. It lives in `.codegen_cache/` of the project, which ignores itself for git, and losing it costs time.
 """
 
 from __future__ import annotations

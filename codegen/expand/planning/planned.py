@@ -1,4 +1,4 @@
-"""A planned block: what stands where after a fresh expansion."""
+"""A planned block: what is where after a fresh expansion."""
 
 from __future__ import annotations
 

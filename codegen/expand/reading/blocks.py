@@ -1,4 +1,4 @@
-"""Generated blocks that stand in a file: where they begin and end, and whether their seal holds.
+"""Generated blocks that are in a file: where they begin and end, and whether their seal holds.
 
 A block is read without the pattern library: the seal alone says whether somebody edited it. Two shapes hold a
 piece of the author's code, their *hole*: a bound return (`_result = <expression>` … `return _result`) and a wrapped

@@ -170,7 +170,7 @@ def _parse_arguments(id: str, text: str, start: int, end: int) -> tuple[tuple[st
 
 
 def _segment(lines: str, node: ast.expr) -> str:
-    """Source of an argument on one line; a multi-line or parenthesised one is written anew from its tree."""
+    """Source of an argument on one line; a multi-line or parenthesised one is written again from its tree."""
     found = ast.get_source_segment(lines, node)
     if found is None or "\n" in found or "#" in found:
         return ast.unparse(node)

@@ -1,4 +1,4 @@
-"""Where an annotation stands, and so where a statement can be put for it.
+"""Where an annotation is, and so where a statement can be put for it.
 
 A comment has no place in Python's grammar, so its place is what a reader would bind it to; the tree is asked only where
 the eye would look. Four questions, in this order, and the first that is answered decides:
