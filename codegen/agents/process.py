@@ -48,7 +48,7 @@ class Ended:
 def command_of(text: str) -> tuple[str, ...]:
     """The words of an agent's command: one that is known by its name (`claude`), or a command line as in a shell.
 
-    A word `{prompt}` stands for the prompt; without one the prompt goes to standard input.
+    A word `{prompt}` means the prompt; without one the prompt goes to standard input.
     """
     try:
         words = tuple(shlex.split(text))

@@ -109,7 +109,7 @@ def _is_nothing(statement: ast.stmt) -> bool:
 
 
 def _is_default(value: ast.expr) -> bool:
-    """A literal that could stand for any failure: a constant, or a container of none or constants."""
+    """A literal that could mean any failure: a constant, or a container of none or constants."""
     match value:
         case ast.Constant():
             return True

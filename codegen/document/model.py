@@ -189,7 +189,7 @@ class Note:
 class Entry:
     """An API of Section 5: a method, a function, a class, or a family of them in one fence.
 
-    `id` is its identity: the full dotted name, or the title where the heading names nothing. `number` is what a reader
+    `id` is its identity: the full dotted name, or the title where the heading has no name. `number` is what a reader
     sees and is never a key; of a folded entry it is that of its module. `name` is as written in the heading (without
     backticks and call brackets). `code` is the text of all Python fences, one after another; `code_line` the source
     line of its first line (0 without a fence).

@@ -21,7 +21,7 @@ SECTION = re.compile(r"(?<![\w.`])[124]\.\d+(?:\.\d+)*(?![\w`])")
 
 
 def with_names(document: Document) -> Document:
-    """The document with the numbers in `deps:` and `affects:` turned into names, where each stands for one thing."""
+    """The document with the numbers in `deps:` and `affects:` turned into names, where each means one thing."""
     fields = [entry.fields[name] for entry in document.entries for name in ("deps",) if name in entry.fields]
     fields += [decision.fields["affects"] for decision in document.decisions if "affects" in decision.fields]
     names = _names(document)

@@ -1,7 +1,7 @@
 """What the names in a document mean: dependencies, decisions, sections.
 
 A reference is a number ("5.1.2", "5.1" for all below it) or a name: a full name, a name of the entry's own class or
-module, or the tail of exactly one full name. A name whose first part is no class and no package of ours stands for
+module, or the tail of exactly one full name. A name whose first part is no class and no package of ours means
 something outside the document and is left alone.
 """
 
@@ -75,7 +75,7 @@ class References:
             self._by_tail[".".join(parts[at:])].setdefault(full_name, entry)
 
     def resolve(self, text: str, entry: Entry) -> Target:
-        """What `text`, written in `entry`, stands for."""
+        """What `text`, written in `entry`, means."""
         number = NUMBER.match(text)
         if number:
             return self._numbered(number.group(1))

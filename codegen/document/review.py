@@ -123,10 +123,10 @@ def unapproved(document: Document, items: Iterable[str] | None = None) -> list[S
 
 
 def select(document: Document, names: Iterable[str]) -> list[Subject]:
-    """The subjects with these ids or printed numbers; a chapter, section or module stands for all below it, 3 for all
+    """The subjects with these ids or printed numbers; a chapter, section or module means all below it, 3 for all
     decisions.
 
-    Raises UsageError for a name that stands for nothing.
+    Raises UsageError for a name that means nothing.
     """
     known = subjects(document)
     found: dict[str, Subject] = {}

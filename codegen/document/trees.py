@@ -1,4 +1,4 @@
-"""Walk a syntax tree quickly: what lies below a node, without what names nothing."""
+"""Walk a syntax tree quickly: what is below a node, without the nodes that name nothing."""
 
 from __future__ import annotations
 

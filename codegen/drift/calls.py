@@ -35,7 +35,7 @@ class Raise:
 @dataclass
 class _Sites:
     """The statements of one function that matter here, each with the exceptions caught around it. `names` are the
-    references in source order, the called ones marked; `bound` are local names, which stand for values."""
+    references in source order, the called ones marked; `bound` are local names, which are values."""
 
     raises: list[tuple[str, int, tuple[str, ...]]] = field(default_factory=list)
     asserts: list[tuple[str, int, tuple[str, ...]]] = field(default_factory=list)

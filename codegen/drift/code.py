@@ -60,7 +60,7 @@ class Module:
 
     @cached_property
     def imports(self) -> dict[str, str]:
-        """Local name → dotted name it stands for, of every import statement in the file."""
+        """Local name → dotted name it means, of every import statement in the file."""
         found: dict[str, str] = {}
         for node in statements(self.tree.body):
             if isinstance(node, ast.Import):

@@ -1,7 +1,7 @@
 """A definition in as few lines as keep its contract: signature, annotations, and what it raises under which condition.
 
 For methods that are done: their code stands in the repository, and Section 5 only has to say what callers rely on.
-The lines are valid Python; `...` stands for all that is left out, so that no name is read that nothing defines.
+The lines are valid Python; `...` means all that is left out, so that no name is read that nothing defines.
 """
 
 from __future__ import annotations

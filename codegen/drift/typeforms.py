@@ -38,7 +38,7 @@ def same_annotation(left: ast.expr | None, right: ast.expr | None) -> bool:
 
 
 def same_value(left: ast.expr | None, right: ast.expr | None) -> bool:
-    """Whether two default values are the same. `...` stands for any default, as in a stub file."""
+    """Whether two default values are the same. `...` means any default, as in a stub file."""
     if left is None or right is None:
         return left is right
     if any(isinstance(side, ast.Constant) and side.value is ... for side in (left, right)):

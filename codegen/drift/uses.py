@@ -61,7 +61,7 @@ def _is_ours(target: str, code: Code) -> bool:
 
 
 def _attributes(node: ast.AST, bound: dict[str, str], code: Code) -> Iterator[Use]:
-    """What is read of the modules that local names stand for, below a node."""
+    """What is read of the modules that local names mean, below a node."""
     if isinstance(node, (ast.Attribute, ast.Name)):
         name = dotted(node)
         head, _, rest = (name or "").partition(".")

@@ -31,7 +31,7 @@ class Removable:
 
 def removables(root: Path, functions: list[Function]) -> list[Removable]:
     """The bodies that do something, numbered from 1: not those of `...`, `pass`, a plain `return` or
-    NotImplementedError. A class stands for nothing here: its methods are asked about by name."""
+    NotImplementedError. A class is nothing here: its methods are asked about by name."""
     found: list[Removable] = []
     read: dict[str, list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]] = {}
     for function in dict.fromkeys(functions):

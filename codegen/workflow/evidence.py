@@ -41,7 +41,7 @@ def read_waivers(target: Target) -> tuple[dict[str, str], list[Finding]]:
     """Reasons by name: `- waiver: reason` on an entry, `- waivers:` with `name: reason` items on the step. A name is a
     function's, full or its end, a test's id, or one of the step's test commands.
 
-    The findings are about what names nothing or gives no reason.
+    The findings are about names that do not exist, or what gives no reason.
     """
     reasons: dict[str, str] = {}
     findings: list[Finding] = []

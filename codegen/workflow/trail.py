@@ -36,7 +36,7 @@ class StepCommit:
 
     @property
     def is_claimed(self) -> bool:
-        """Whether this stands for the commit that a claim names: then it has that one's id."""
+        """Whether this replaces the commit that a claim names: then it has that one's id."""
         return self.claims == self.id
 
     @property

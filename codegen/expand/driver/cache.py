@@ -106,7 +106,7 @@ def library_fingerprint(project: Path) -> str:
 
 
 def content_mark(path: str, data: bytes) -> str:
-    """What stands for one file's content; stubs are judged differently from other files."""
+    """What identifies one file's content; stubs are judged differently from other files."""
     return hashlib.blake2b(data, digest_size=16).hexdigest() + (".pyi" if path.endswith(".pyi") else "")
 
 

@@ -71,7 +71,7 @@ def _at(data: Any, table: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _holds(values: Any, wanted: str) -> bool:
-    """Whether a list of rules or tags holds one; a rule's prefix stands for all rules that begin with it."""
+    """Whether a list of rules or tags holds one; a rule's prefix means all rules that begin with it."""
     letters = wanted.rstrip("0123456789")
     return isinstance(values, list | tuple) and any(
         value == "ALL"

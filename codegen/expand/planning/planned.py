@@ -19,7 +19,7 @@ class Planned:
 
     `key` finds its counterpart in the file: ("own", annotation line) or (place, line above). `rank` orders blocks
     below the same line. `code` is at zero indentation with "\\n" endings; in a block with a hole the name `_hole_`
-    stands for the author's code, `statement`, whose lines the block replaces. `openers` are the opening lines of a
+    means the author's code, `statement`, whose lines the block replaces. `openers` are the opening lines of a
     remote site, without indentation. `following` are the statements below the site in its suite. `origin` as in
     SiteReport.
     """

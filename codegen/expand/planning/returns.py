@@ -80,7 +80,7 @@ def _at_return(planning: Planning, scope: Scope, leaving: Exit) -> None:
 
 
 def _usable_value(scope: Scope, value: ast.expr | None) -> str | None:
-    """Source that stands for the result without a binding; None when the value has to be bound."""
+    """Source that gives the result without a binding; None when the value has to be bound."""
     if any(check.uses_result for check in scope.on_return):
         return result_source(value, scope.on_return)
     return "None" if value is None or isinstance(value, ast.Name | ast.Constant) else None

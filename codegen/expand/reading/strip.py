@@ -30,7 +30,7 @@ class Base:
     after: tuple[int, ...]
 
     def line_of(self, file_line: int) -> int:
-        """Base line that stands for a line of the file: its own, or the last one before it."""
+        """Base line that corresponds to a line of the file: its own, or the last one before it."""
         low, high = 0, len(self.origin)
         while low < high:
             middle = (low + high) // 2
