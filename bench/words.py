@@ -1,6 +1,6 @@
 """A sample of public docstring sentences, by seed, and those with words that CONTRIBUTING.md advises against.
 
-`python bench/words.py [--seed N] [--size N] [--all]`: each such sentence and its place, then one line of JSON. --all lists
+`python bench/words.py [--seed N] [--size N] [--all]`: each with its place, then one line of JSON. --all lists
 the whole sample, for a reader who judges the rest.
 """
 
