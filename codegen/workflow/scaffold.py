@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codegen.diagnostics import Finding, UsageError
@@ -29,10 +29,12 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class Scaffold:
-    """What was written: full names by file, and findings of the expansion that stopped a file from being written."""
+    """What was written: full names by file; findings of the expansion that stopped a file from being written; and notes
+    on annotations that wait for their body to be written."""
 
     written: dict[str, tuple[str, ...]]
     findings: tuple[Finding, ...] = ()
+    notes: tuple[Finding, ...] = ()
 
 
 def scaffold(target: Target) -> Scaffold:
@@ -48,6 +50,7 @@ def scaffold(target: Target) -> Scaffold:
         by_module.setdefault(documented.module, []).append(documented)
     written: dict[str, tuple[str, ...]] = {}
     findings: list[Finding] = []
+    notes: list[Finding] = []
     for module, all_of_it in by_module.items():
         missing = _missing([each for each in all_of_it if each.entry.id in wanted], code)
         if not missing:
@@ -58,11 +61,12 @@ def scaffold(target: Target) -> Scaffold:
         for documented in missing:
             new = _inserted(new, documented, all_of_it)
         new = with_imports(new, module, target.document)
-        problems = _write(target, path, new.replace("\n", newline))
+        problems, waiting = _write(target, path, new.replace("\n", newline))
         findings += problems
+        notes += waiting
         if not problems:
             written[path] = tuple(each.full_name for each in missing)
-    return Scaffold(written, tuple(findings))
+    return Scaffold(written, tuple(findings), tuple(notes))
 
 
 def module_file(target: Target, module: str) -> str:
@@ -237,13 +241,31 @@ def _docstring(
     return at, at, [*(_UNIT + line for line in wrapped), *gap]
 
 
-def _write(target: Target, path: str, text: str) -> list[Finding]:
-    """Write the file with its annotations expanded; when they cannot be, it stays as it was."""
+def _write(target: Target, path: str, text: str) -> tuple[list[Finding], list[Finding]]:
+    """Write the file with its annotations expanded: (errors, notes). With an error it stays as it was.
+
+    An annotation about a name that its body has still to bind cannot be expanded yet: it stays as its comment.
+    """
     data = text.encode("utf-8")
     outcome = expand_bytes(target, path, data, "write")
     errors = [finding for finding in outcome.report.findings if finding.severity == "error"]
+    still_open = _open_lines(text)
+    waiting = [each for each in errors if each.code == "unresolved-name" and each.line in still_open]
+    errors = [each for each in errors if each not in waiting]
     if not errors:
         file = target.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, outcome.new or data)
-    return errors
+    fix = "Expand it once the body is written: `codegen expand`."
+    return errors, [replace(each, severity="note", fix=fix) for each in waiting]
+
+
+def _open_lines(text: str) -> set[int]:
+    """The lines of functions that do nothing but raise NotImplementedError."""
+    found: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, _FUNCTIONS):
+            body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+            if all(isinstance(each, ast.Raise) and "NotImplementedError" in ast.unparse(each) for each in body):
+                found |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return found
