@@ -131,7 +131,7 @@ def scaffold_step(args: argparse.Namespace) -> int:
             print(f"{path}: {name}")
     if not result.written and not result.findings:
         _say("nothing is missing")
-    print(render(result.findings), end="")
+    print(render([*result.findings, *result.notes]), end="")
     return exit_status(result.findings)
 
 

@@ -95,6 +95,18 @@ def test_an_annotation_that_cannot_be_expanded_leaves_the_file_as_it_was(pantry:
     assert not (pantry.root / "pantry/jar.py").exists()
 
 
+def test_an_annotation_of_a_name_that_the_open_body_has_still_to_bind_waits_as_a_comment(pantry: Pantry) -> None:
+    body = "def weight(self) -> int:\n    "
+    pantry.change("design/pantry.md", f"{body}...", f"{body}# VAL: VAL_POSITIVE(total)\n    ...")
+    result = scaffold(pantry.target(2))
+    assert result.findings == ()
+    [note] = result.notes
+    assert (note.severity, note.code) == ("note", "unresolved-name")
+    text = (pantry.root / "pantry/shelf.py").read_text()
+    assert "    # VAL: VAL_POSITIVE(total)\n" in text
+    assert "if not total" not in text
+
+
 def test_a_one_line_body_and_a_long_purpose_are_written_well(pantry: Pantry) -> None:
     pantry.change("design/pantry.md", "def weight(self) -> int:\n    ...", "def weight(self) -> int: ...  # grams")
     pantry.change(
