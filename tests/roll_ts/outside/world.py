@@ -91,12 +91,13 @@ class World:
         if fault == "twice":
             again: list[a.Event | None] = []
 
-            def first() -> a.Event | None:
-                again.append(made())
+            def once() -> a.Event | None:  # another order may bring the second before the first
+                if not again:
+                    again.append(made())
                 return again[0]
 
-            self._push(delay, first)
-            self._push(delay + 0.3, lambda: again[0])
+            self._push(delay, once)
+            self._push(delay + 0.3, once)
             return
         self._push(delay, made)
 
