@@ -192,7 +192,7 @@ def test_a_wrapper_holds_the_authors_statement_which_stays_free_to_change() -> N
         ("    # VAL: VAL_DEADLINE(3, 'x')\n    y = 1\n", "awaits nothing"),
         ("    # VAL: VAL_DEADLINE(3, 'x')\n\n    await y\n", "does not touch"),
         ("    await y  # VAL: VAL_DEADLINE(3, 'x')\n", "encloses a statement"),
-        ("    # VAL: VAL_DEADLINE(3, 'x'), VAL_POSITIVE(y)\n    await y\n", "stand alone"),
+        ("    # VAL: VAL_DEADLINE(3, 'x'), VAL_POSITIVE(y)\n    await y\n", "to be alone"),
         ("    await y\n    # VAL: VAL_DEADLINE(3, 'x')\n", "encloses a statement"),
     ],
 )

@@ -215,6 +215,7 @@ WAYS = {
 # Texts of the linter and the workflow with a command, and why no way is taken for it here.
 ELSEWHERE = {
     "codegen drift 1": "shows the findings that are counted",
+    "codegen expand": "an annotation that waits for its body, tests/codegen/workflow/test_scaffold.py",
     "codegen lint": "shows where the fence is no Python",
     "codegen plan": "asks for a step of files that none has: names of Section 5 decide, test_fixes",
     "codegen remove NAME": "a name that is left over, above",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from codegen.cli import main
 from codegen.diagnostics import UsageError
 from codegen.workflow.scaffold import scaffold
 from tests.codegen.workflow.conftest import Pantry
@@ -95,16 +96,26 @@ def test_an_annotation_that_cannot_be_expanded_leaves_the_file_as_it_was(pantry:
     assert not (pantry.root / "pantry/jar.py").exists()
 
 
-def test_an_annotation_of_a_name_that_the_open_body_has_still_to_bind_waits_as_a_comment(pantry: Pantry) -> None:
+def test_an_annotation_of_a_name_that_the_open_body_has_still_to_bind_waits_as_a_comment(
+    pantry: Pantry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     body = "def weight(self) -> int:\n    "
     pantry.change("design/pantry.md", f"{body}...", f"{body}# VAL: VAL_POSITIVE(total)\n    ...")
     result = scaffold(pantry.target(2))
     assert result.findings == ()
     [note] = result.notes
     assert (note.severity, note.code) == ("note", "unresolved-name")
-    text = (pantry.root / "pantry/shelf.py").read_text()
+    path = pantry.root / "pantry/shelf.py"
+    text = path.read_text()
     assert "    # VAL: VAL_POSITIVE(total)\n" in text
     assert "if not total" not in text
+    assert note.fix is not None
+    assert "`codegen expand`" in note.fix
+    head, waiting, rest = text.partition("    # VAL: VAL_POSITIVE(total)\n")
+    path.write_text(f"{head}    total = 1\n{waiting}{rest}".replace("raise NotImplementedError", "return total  #"))
+    monkeypatch.chdir(pantry.root)
+    assert main(["expand", "pantry/shelf.py"]) == 0
+    assert "if not total > 0" in path.read_text()
 
 
 def test_a_one_line_body_and_a_long_purpose_are_written_well(pantry: Pantry) -> None:
