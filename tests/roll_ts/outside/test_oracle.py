@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 from collections.abc import Callable
 
 import pytest
@@ -204,3 +205,8 @@ def test_a_failing_history_is_shrunk_to_the_fault_that_breaks_it_and_plays_again
     again = Scenario.from_json(small.to_json())
     with pytest.raises(Violation, match=violation.rule):
         World(again).run()
+
+
+def test_a_violation_comes_whole_out_of_another_process() -> None:
+    again = pickle.loads(pickle.dumps(Violation("R8", "a token too many")))
+    assert (str(again), again.rule, again.seen) == ("R8: a token too many", "R8", "a token too many")
