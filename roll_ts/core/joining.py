@@ -272,10 +272,13 @@ class Joining:
             return Verdict(tuple(sorted(ranks)), trainer)
         if transfer.lost or not (transfer.loaded or transfer.failed):
             return Verdict()
-        # The others have spoken. One who hangs in a broadcast may hold up another, so two are not charged at once.
-        if len(transfer.silent) == 1:
+        # The others have spoken. One who hangs in a broadcast may hold up another, so of two who say nothing neither is
+        # charged; and who waits for a sender that has given up is not the one that broke it.
+        if transfer.trainer == "silent":
+            return Verdict(trainer=not transfer.silent)
+        if transfer.trainer == "sent" and len(transfer.silent) == 1:
             return Verdict(tuple(transfer.silent))
-        return Verdict(trainer=transfer.trainer == "silent" and not transfer.silent)
+        return Verdict()
 
     def _worked(self, missing: tuple[int, ...]) -> None:
         """The trainer can do it: with everybody, or with those whom a broken group has served."""
@@ -286,6 +289,8 @@ class Joining:
             self.search = None
 
     def _failed(self, missing: tuple[int, ...], transfer: Transfer) -> None:
+        if transfer.trainer == "silent" and self.trainer.saving is not None:
+            return  # it may be busy with the save, so nothing was learned: the same group again, a deadline later
         why = f"weight transfer of version {transfer.version}: {transfer.why}"
         silent = tuple(rank for rank in missing if rank in transfer.silent)
         suspects = silent if len(silent) > 1 else missing

@@ -105,6 +105,7 @@ class Transfer:
     def form_failed(self, why: str, silent: bool, culprits: tuple[str, ...]) -> None:
         """The group could not be formed."""
         self.stage, self.why = TransferStage.OVER, why
+        self.trainer = "silent" if silent else "failed"
         if culprits and not silent:
             self.accused[TRAINER] = culprits
 

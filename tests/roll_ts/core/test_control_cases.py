@@ -166,6 +166,16 @@ def test_C7_R32_a_trainer_that_hangs_in_sync_is_charged_and_no_rank_is():
     assert scene.finish.ok, scene.finish.reason
 
 
+def test_R32_a_trainer_that_never_says_it_has_sent_is_charged_though_all_have_loaded():
+    scene = Scene(apart(4), "disaggregated")
+    hung = lambda c: None if scene.scheduler.control.trainer.incarnation == 1 else scene.well(c)  # noqa: E731
+    scene.answers |= {a.Sync: hung}
+    scene.begin(until=2).run()
+    assert fenced(scene) == []
+    assert len(scene.of(a.FenceTrainer)) == 1
+    assert scene.finish.ok, scene.finish.reason
+
+
 def test_C7_R36_a_trainer_that_hangs_in_every_sync_ends_the_run_with_its_version_saved():
     scene = Scene(apart(4), "disaggregated", max_trainer_restarts=1)
     late = lambda c: None if c.version >= 1 else scene.well(c)  # noqa: E731
