@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from roll_ts.core import alphabet as a
 from tests.roll_ts.outside.campaign import campaign, play
 from tests.roll_ts.outside.scenario import Scenario
 from tests.roll_ts.outside.trouble import FAULTS
@@ -82,6 +83,20 @@ def test_no_rule_is_broken_by_another_order_of_events_at_any_point(small: World)
 def test_a_run_that_is_saved_and_restored_at_every_event_goes_on_with_the_same_commands(small: World) -> None:
     again = play(small.scenario.with_(restore_every=1))
     assert again.journal == small.journal
+
+
+@pytest.mark.parametrize(
+    ("world", "faults"),
+    [
+        pytest.param("colocated", {"Sync#1": "fail", "LoadWeights#2": "fail"}, id="the sender gave up"),
+        pytest.param("disaggregated", {"WakeKV#0": "unheard", "Checkpoint#0": "hang"}, id="the trainer is saving"),
+    ],
+)
+def test_R32_a_rank_that_waits_for_a_trainer_in_trouble_is_not_charged(world: str, faults: dict[str, str]) -> None:
+    scenario = WORLDS[world].with_(faults=faults, max_turns=1)
+    journal = play(scenario).journal
+    fenced = [c.rank for entry in journal for c in entry.commands if isinstance(c, a.Fence)]
+    assert 1 not in fenced
 
 
 @pytest.mark.nightly
