@@ -272,13 +272,14 @@ class Joining:
             return Verdict(tuple(sorted(ranks)), trainer)
         if transfer.lost or not (transfer.loaded or transfer.failed):
             return Verdict()
-        # The others have spoken. One who hangs in a broadcast may hold up another, so of two who say nothing neither is
-        # charged; and who waits for a sender that has given up is not the one that broke it.
-        if transfer.trainer == "silent":
-            return Verdict(trainer=not transfer.silent)
-        if transfer.trainer == "sent" and len(transfer.silent) == 1:
+        if len(transfer.failed) == 1 and transfer.trainer == "failed":
+            # One member may have broken the sender, for which another still waits. Several see a group break together,
+            # around the one that says nothing.
+            return Verdict()
+        # The others have spoken. One who hangs in a broadcast may hold up another, so two are not charged at once.
+        if len(transfer.silent) == 1:
             return Verdict(tuple(transfer.silent))
-        return Verdict()
+        return Verdict(trainer=transfer.trainer == "silent" and not transfer.silent)
 
     def _worked(self, missing: tuple[int, ...]) -> None:
         """The trainer can do it: with everybody, or with those whom a broken group has served."""
