@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from roll_ts.core.settings import Deadlines, Layout, Settings
+from roll_ts.envs.hosting.wire import Limits
 from roll_ts.trainers.protocol import TrainerConfig
 
 
@@ -50,17 +51,6 @@ class RolloutOptions:
 
 
 @dataclass(frozen=True)
-class EnvironmentLimits:
-    """Bounds of one process that plays episodes; 0 is no bound. `memory_mib` of address space, `file_mib` a file,
-    `processes` of the user it runs as, `cpu_seconds` over its whole life."""
-
-    memory_mib: int = 0
-    file_mib: int = 0
-    processes: int = 0
-    cpu_seconds: int = 0
-
-
-@dataclass(frozen=True)
 class EnvironmentOptions:
     """The environment and where its episodes are played: each of `workers` keeps `processes`, which play at most
     `episodes_per_process` episodes (0: no bound) with `threads` steps at a time. A process whose episode hangs is
@@ -78,7 +68,7 @@ class EnvironmentOptions:
     threads: int = 64
     observation_tokens: int | None = None
     long_observation: Literal["head", "tail", "both", "end_episode"] = "both"
-    limits: EnvironmentLimits = field(default_factory=EnvironmentLimits)
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from roll_ts.config import RolloutOptions
 from roll_ts.core.policies import policy_problems
 from roll_ts.core.settings import Deadlines, Layout, Problem, Settings, check_settings
 from roll_ts.sim import cost as costs
@@ -24,26 +25,6 @@ TABLES = (
     "turns", "prompt_tokens", "reply_tokens", "observation_tokens", "wait_seconds", "reset_seconds",
 )  # fmt: skip
 """The distributions of a workload that a file may replace."""
-
-
-@dataclass(frozen=True)
-class RolloutOptions:
-    """Sizes in groups, trajectories and tokens, as in a run's configuration."""
-
-    groups_per_batch: int
-    group_size: int
-    max_turns: int
-    max_reply_tokens: int
-    max_context_tokens: int
-    async_ratio: float = 1.0
-    max_running_per_rank: int = 64
-    prefix_worth_tokens: int = 512
-    reserve_quantile: float = 0.9
-    session_admission: bool = False
-    evaluation_first: bool = False
-    redundant_members: int = 0
-    filter_equal_rewards: bool = False
-    max_filtered_batches: int = 10
 
 
 @dataclass(frozen=True)

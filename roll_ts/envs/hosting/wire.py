@@ -12,7 +12,7 @@ from roll_ts.envs.answers import Answer
 @dataclass(frozen=True)
 class Limits:
     """Bounds of one process that plays episodes; 0 is no bound. `memory_mib` of address space, `file_mib` a file,
-    `processes` of this user, `cpu_seconds` over the process's whole life."""
+    `processes` of the user it runs as, `cpu_seconds` over its whole life."""
 
     memory_mib: int = 0
     file_mib: int = 0

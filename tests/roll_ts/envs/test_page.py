@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from roll_ts.config import EnvironmentLimits, EnvironmentOptions, RunConfig
+from roll_ts.config import EnvironmentOptions, RunConfig
 from roll_ts.config_file import load_config
 from roll_ts.envs.hosting.hosts import Hosts
-from roll_ts.envs.hosting.wire import Play, Said, Start
+from roll_ts.envs.hosting.wire import Limits, Play, Said, Start
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
@@ -55,5 +55,5 @@ def test_the_example_plays_an_episode_to_its_end(walked: dict[str, object]) -> N
 
 def test_the_page_names_every_key_of_an_environment() -> None:
     keys = {field.name for field in dataclasses.fields(EnvironmentOptions)}
-    keys |= {field.name for field in dataclasses.fields(EnvironmentLimits)}
+    keys |= {field.name for field in dataclasses.fields(Limits)}
     assert [key for key in sorted(keys) if f"`{key}" not in PAGE and f"{key}:" not in PAGE] == []
