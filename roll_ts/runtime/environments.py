@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +14,6 @@ from ray.exceptions import RayActorError
 
 from roll_ts.config import RunConfig
 from roll_ts.core import alphabet as a
-from roll_ts.envs.hosting.wire import Limits
 from roll_ts.runtime._parties import POLL_S, why
 from roll_ts.runtime.environment_worker import Reply, Step, WorkerOptions, start_workers
 
@@ -104,5 +102,5 @@ def worker_options(config: RunConfig, model: Path) -> WorkerOptions:
         episodes=said.episodes_per_process,
         observation_tokens=said.observation_tokens or config.rollout.max_context_tokens,
         keep=said.long_observation,
-        limits=Limits(**dataclasses.asdict(said.limits)),
+        limits=said.limits,
     )
